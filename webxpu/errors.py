@@ -1,0 +1,33 @@
+"""Every error webxpu raises on purpose. A message names the operation, the argument, the rule and the value found."""
+
+
+class ShapeError(ValueError):
+    """An argument's shape, dtype or option does not fit the operation."""
+
+
+class FormatError(ValueError):
+    """A file is not what it claims to be; the message quotes the offset and the bytes found."""
+
+
+class Unsupported(RuntimeError):
+    """Valid input that this device, browser or version of webxpu cannot handle."""
+
+
+class KernelError(RuntimeError):
+    """A WGSL module or pipeline was refused; the message starts with file:line:column."""
+
+
+class FetchError(OSError):
+    """A download failed; the message names the URL and the browser's reason."""
+
+
+class DeviceError(RuntimeError):
+    """A buffer, program or device was used wrongly: freed, foreign, or refused by validation."""
+
+
+class DeviceLost(DeviceError):
+    """The browser took the GPU device away; open a new one."""
+
+
+class OutOfMemory(DeviceError):
+    """The GPU could not hold an allocation; everything made for it has been freed."""

@@ -1,0 +1,164 @@
+"""Kernel files: their names, which variant a device gets, and the WGSL module that is compiled for it.
+
+A file is `kernels/<op>/<entry>[.<target>][.<dtype>][.<feature>[+<feature>]].wgsl`. Its first line may name shared parts
+(`// with: weights sincos`); the module is the plain concatenation of those parts and the kernel. The part `weights`
+is `kernels/_with/weights/<type>.wgsl`, chosen by the weight's type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from webxpu.data import data_folder
+from webxpu.errors import KernelError
+from webxpu.gpu.target import FEATURES, TARGETS, Gpu
+
+DTYPES = ("f16",)
+_FEATURE_SUFFIXES = tuple(sorted(set(FEATURES) - set(DTYPES)))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One kernel file, read from its name."""
+
+    name: str
+    entry: str
+    target: str | None = None
+    dtype: str | None = None
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The variant that was chosen for a dispatch, by which rung of the chain, and all names that were tried."""
+
+    op: str
+    variant: Variant
+    weights: str | None = None
+    rung: str = "portable"
+    tried: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self.variant.features
+
+    @property
+    def label(self) -> str:
+        """`matvec/kernel.subgroups:q4_1`: what logs, profiles and error messages call it."""
+        return f"{self.op}/{self.variant.name}" + (f":{self.weights}" if self.weights else "")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A WGSL module and where its lines come from: (file, first line in the module, number of lines)."""
+
+    label: str
+    code: str
+    segments: tuple[tuple[str, int, int], ...]
+
+
+def parse_variant(filename: str) -> Variant:
+    """Reads a kernel's file name; an unknown or misplaced suffix is an error, so that a typing slip is never ignored."""
+    if not filename.endswith(".wgsl"):
+        raise KernelError(f"kernel file {filename!r} must end in .wgsl")
+    name = filename[: -len(".wgsl")]
+    entry, *suffixes = name.split(".")
+    if not entry:
+        raise KernelError(f"kernel file {filename!r} has no entry name")
+    if entry in TARGETS or entry in DTYPES or entry in _FEATURE_SUFFIXES:
+        raise KernelError(f"kernel file {filename!r} is ambiguous: {entry!r} is a suffix, put the entry before it")
+    target = suffixes.pop(0) if suffixes and suffixes[0] in TARGETS else None
+    dtype = suffixes.pop(0) if suffixes and suffixes[0] in DTYPES else None
+    features: tuple[str, ...] = ()
+    if suffixes and set(suffixes[0].split("+")) <= set(_FEATURE_SUFFIXES):
+        features = tuple(suffixes.pop(0).split("+"))
+        if list(features) != sorted(set(features)):
+            raise KernelError(f"kernel file {filename!r}: features must be sorted and named once, got {'+'.join(features)}")
+    if suffixes:
+        raise KernelError(
+            f"kernel file {filename!r}: {suffixes[0]!r} is no suffix in its place; the order is "
+            f"entry[.target][.dtype][.features], targets {TARGETS}, dtypes {DTYPES}, features {_FEATURE_SUFFIXES}"
+        )
+    return Variant(name, entry, target, dtype, features)
+
+
+@cache
+def variants(op: str, root: Path | None = None) -> tuple[Variant, ...]:
+    """All kernel files of an op, sorted by name. Every entry must have its portable `<entry>.wgsl`."""
+    folder = (root or data_folder("kernels")) / op
+    found = tuple(sorted((parse_variant(p.name) for p in folder.glob("*.wgsl")), key=lambda v: v.name))
+    for variant in found:
+        if not any(v.name == variant.entry for v in found):
+            raise KernelError(f"kernels/{op}: {variant.name}.wgsl has no portable {variant.entry}.wgsl beside it")
+    return found
+
+
+def resolve(
+    gpu: Gpu,
+    op: str,
+    entry: str = "kernel",
+    *,
+    dtype: str | None = None,
+    weights: str | None = None,
+    root: Path | None = None,
+) -> Kernel:
+    """The kernel this device gets: an override, else target+dtype, target, dtype, portable; within a rung the variant
+    with the most features that the device has. Raises KernelError where nothing fits or an override names no file.
+    """
+    have = [v for v in variants(op, root) if v.entry == entry]
+    if not have:
+        entries = sorted({v.entry for v in variants(op, root)})
+        raise KernelError(f"kernels/{op} has no entry {entry!r}, only {entries}")
+    override = gpu.overrides.get(f"{op}/{entry}")
+    if override is not None:
+        for variant in have:
+            if variant.name == override:
+                return Kernel(op, variant, weights, "override", (override,))
+        raise KernelError(f"kernels/{op} has no variant {override!r} of {entry!r}, only {[v.name for v in have]}")
+    rungs = [
+        ("target+dtype", gpu.target, dtype),
+        ("target", gpu.target, None),
+        ("dtype", None, dtype),
+        ("portable", None, None),
+    ]
+    tried: list[str] = []
+    for rung, target, rung_dtype in rungs:
+        if ("target" in rung and target is None) or ("dtype" in rung and rung_dtype is None):
+            continue
+        tried.append(".".join(filter(None, (entry, target, rung_dtype))))
+        fits = [v for v in have if (v.target, v.dtype) == (target, rung_dtype) and gpu.features.issuperset(v.features)]
+        if fits:
+            best = max(fits, key=lambda v: (len(v.features), v.features))
+            return Kernel(op, best, weights, rung, tuple(tried))
+    raise KernelError(f"kernels/{op}: no variant of {entry!r} fits this device; tried {tried}")
+
+
+@cache
+def assemble(kernel: Kernel, root: Path | None = None) -> Module:
+    """The kernel's module: its shared parts in the order named, then the kernel itself."""
+    base = root or data_folder("kernels")
+    file = f"{kernel.op}/{kernel.variant.name}.wgsl"
+    text = (base / file).read_text("utf-8")
+    first = text.partition("\n")[0]
+    parts = first.removeprefix("// with:").split() if first.startswith("// with:") else []
+    # Directives must stand before every declaration, so they move to the top of the module.
+    directives = [line for line in text.splitlines() if line.startswith(("enable ", "requires ", "diagnostic("))]
+    code, segments = "".join(f"{line}\n" for line in directives), []
+    for part in [_part_file(part, kernel) for part in parts] + [file]:
+        body = (base / part).read_text("utf-8")
+        if part == file:
+            body = "".join(("\n" if line.rstrip("\n") in directives else line) for line in body.splitlines(keepends=True))
+        body = body if body.endswith("\n") else body + "\n"
+        segments.append((part, code.count("\n") + 1, body.count("\n")))
+        code += body
+    return Module(kernel.label, code, tuple(segments))
+
+
+def _part_file(part: str, kernel: Kernel) -> str:
+    if part != "weights":
+        return f"_with/{part}.wgsl"
+    if kernel.weights is None:
+        raise KernelError(f"{kernel.op}/{kernel.variant.name}.wgsl:1 needs a weight type, and its plan names none")
+    return f"_with/weights/{kernel.weights}.wgsl"

@@ -1,0 +1,130 @@
+"""GGML block types: sizes, how their bytes lie on the GPU, and dequantisation to float32.
+
+Layouts: https://github.com/ggml-org/llama.cpp/blob/b4000/ggml/src/ggml-common.h
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webxpu.errors import ShapeError
+
+
+@dataclass(frozen=True)
+class BlockType:
+    """A weight type: `elements` weights in `nbytes` bytes. `planes` says that the GPU copy is split (see `to_planes`)."""
+
+    name: str
+    elements: int
+    nbytes: int
+    planes: bool = False
+
+
+BLOCK_TYPES = {
+    t.name: t
+    for t in (
+        BlockType("f16", 1, 2),
+        BlockType("bf16", 1, 2),
+        BlockType("q8_0", 32, 34, planes=True),
+        BlockType("q4_0", 32, 18, planes=True),
+        BlockType("q4_1", 32, 20),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A weight as its file stores it: `data` are the bytes of `shape` (N rows, K weights a row), row after row."""
+
+    type: str
+    shape: tuple[int, ...]
+    data: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        expected = nbytes(self.type, self.shape)
+        if self.data.nbytes != expected:
+            raise ShapeError(
+                f"Blocks: data must hold {expected} bytes for {self.type}{list(self.shape)}, got {self.data.nbytes}"
+            )
+
+    def rows(self, indices: NDArray[np.integer]) -> Blocks:
+        """The given rows, still in blocks."""
+        picked = self.data.reshape(self.shape[0], -1)[indices]
+        return Blocks(self.type, (len(indices), *self.shape[1:]), picked.reshape(-1))
+
+
+def is_block_type(name: str) -> bool:
+    return name in BLOCK_TYPES
+
+
+def nbytes(type_name: str, shape: tuple[int, ...]) -> int:
+    """Bytes of a weight in its file. Raises ShapeError where a row is no whole number of blocks."""
+    block = BLOCK_TYPES[type_name]
+    if shape[-1] % block.elements:
+        raise ShapeError(f"Blocks: K must be a multiple of {block.elements} for {type_name}, got {shape[-1]}")
+    return math.prod(shape) // block.elements * block.nbytes
+
+
+def stored_nbytes(type_name: str, shape: tuple[int, ...]) -> int:
+    """Bytes of a weight on the GPU: its planes each padded to 16, or the file's bytes padded to 4."""
+    block = BLOCK_TYPES[type_name]
+    size = nbytes(type_name, shape)
+    if not block.planes:
+        return -(-size // 4) * 4
+    blocks = math.prod(shape) // block.elements
+    codes = block.nbytes - 2
+    return -(-blocks * codes // 16) * 16 + -(-blocks * 2 // 16) * 16
+
+
+def dequantize(blocks: Blocks) -> NDArray[np.float32]:
+    """The weights as float32, `shape`. Bit for bit what `gguf.quants.dequantize` gives."""
+    return _DEQUANTIZE[blocks.type](blocks.data).reshape(blocks.shape)
+
+
+def to_stored(blocks: Blocks) -> NDArray[np.uint8]:
+    """The bytes as kernels read them. Types with planes: all codes, padded to 16 bytes, then all float16 scales,
+    padded to 16 bytes; the others: the file's bytes, padded to 4."""
+    block = BLOCK_TYPES[blocks.type]
+    if not block.planes:
+        return _padded(blocks.data, 4)
+    rows = blocks.data.reshape(-1, block.nbytes)  # the float16 scale comes first in every block
+    return np.concatenate([_padded(rows[:, 2:].reshape(-1), 16), _padded(rows[:, :2].reshape(-1), 16)])
+
+
+def _padded(data: NDArray[np.uint8], multiple: int) -> NDArray[np.uint8]:
+    return np.concatenate([data, np.zeros(-len(data) % multiple, np.uint8)])
+
+
+def _f16(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(data).view(np.float16).astype(np.float32)
+
+
+def _bf16(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return (np.ascontiguousarray(data).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def _q8_0(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+    rows = data.reshape(-1, 34)  # d: float16, 32 int8 codes; w = d * code
+    return _f16(rows[:, :2]) * np.ascontiguousarray(rows[:, 2:]).view(np.int8).astype(np.float32)
+
+
+def _nibbles(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+    # Byte j holds weight j in its low nibble and weight j + 16 in its high nibble.
+    return np.concatenate([data & 15, data >> 4], axis=1).astype(np.float32)
+
+
+def _q4_0(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+    rows = data.reshape(-1, 18)  # d: float16, 16 bytes of nibbles; w = d * (code - 8)
+    return _f16(rows[:, :2]) * (_nibbles(rows[:, 2:]) - np.float32(8))
+
+
+def _q4_1(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+    rows = data.reshape(-1, 20)  # d, m: float16, 16 bytes of nibbles; w = d * code + m
+    return _f16(rows[:, :2]) * _nibbles(rows[:, 4:]) + _f16(rows[:, 2:4])
+
+
+_DEQUANTIZE = {"f16": _f16, "bf16": _bf16, "q8_0": _q8_0, "q4_0": _q4_0, "q4_1": _q4_1}
