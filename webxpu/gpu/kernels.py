@@ -75,7 +75,9 @@ def parse_variant(filename: str) -> Variant:
     if suffixes and set(suffixes[0].split("+")) <= set(_FEATURE_SUFFIXES):
         features = tuple(suffixes.pop(0).split("+"))
         if list(features) != sorted(set(features)):
-            raise KernelError(f"kernel file {filename!r}: features must be sorted and named once, got {'+'.join(features)}")
+            raise KernelError(
+                f"kernel file {filename!r}: features must be sorted and named once, got {'+'.join(features)}"
+            )
     if suffixes:
         raise KernelError(
             f"kernel file {filename!r}: {suffixes[0]!r} is no suffix in its place; the order is "
@@ -149,7 +151,9 @@ def assemble(kernel: Kernel, root: Path | None = None) -> Module:
     for part in [_part_file(part, kernel) for part in parts] + [file]:
         body = (base / part).read_text("utf-8")
         if part == file:
-            body = "".join(("\n" if line.rstrip("\n") in directives else line) for line in body.splitlines(keepends=True))
+            body = "".join(
+                ("\n" if line.rstrip("\n") in directives else line) for line in body.splitlines(keepends=True)
+            )
         body = body if body.endswith("\n") else body + "\n"
         segments.append((part, code.count("\n") + 1, body.count("\n")))
         code += body

@@ -13,6 +13,7 @@ Called with NumPy arrays (or `Blocks`) an op computes its definition; called wit
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
@@ -34,6 +35,8 @@ class Op:
         self.name = body.__name__
         self.body = body
         self.writes = writes
+        names = list(inspect.signature(body).parameters)
+        self._written = {names.index(name) for name in writes}
         self._spec: Callable[..., Any] | None = None
         self._plan: Callable[..., Plan] | None = None
         OPS[self.name] = self
@@ -61,7 +64,7 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [a for a in args if _is_tensor(a)]
         if not tensors:
-            arrays = [a if isinstance(a, Blocks) else np.asarray(a) for a in args]
+            arrays = [a if i in self._written else canonical(a) for i, a in enumerate(args)]
             self.spec_of(*map(spec, arrays), **kwargs)
             return self.body(*arrays, **kwargs)
         if len(tensors) != len(args):
@@ -95,8 +98,22 @@ def check(condition: object, op_name: str, argument: str, rule: str, got: object
         raise ShapeError(f"{op_name}: {argument} must be {rule}, got {got}")
 
 
+def canonical(value: Any) -> Any:
+    """An array argument in the dtype that kernels compute with: float64 as float32, int64 as int32 (values must fit)."""
+    if isinstance(value, Blocks):
+        return value
+    array = np.asarray(value)
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64:
+        if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+            raise ShapeError(f"int64 values must fit int32, got {array.min()} to {array.max()}")
+        return array.astype(np.int32)
+    return array
+
+
 def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "device") and hasattr(value, "handle")
+    return hasattr(type(value), "storage")
 
 
 def iter_ops() -> Iterator[Op]:
