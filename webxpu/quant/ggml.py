@@ -80,6 +80,16 @@ def stored_nbytes(type_name: str, shape: tuple[int, ...]) -> int:
     return -(-blocks * codes // 16) * 16 + -(-blocks * 2 // 16) * 16
 
 
+def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
+    """The part in `kernels/_with/weights/` that reads a weight of `shape` (N, K): its type, or `<type>_ragged` where a row
+    is no whole number of 16-byte loads (`x` is then an array of f32, not of vec4)."""
+    if type_name not in ("float32", *BLOCK_TYPES):
+        raise ShapeError(f"weight_part: weight must be float32 or one of {sorted(BLOCK_TYPES)}, got {type_name}")
+    name = "f32" if type_name == "float32" else type_name
+    width = {"f32": 4, "f16": 8, "bf16": 8}.get(name, 1)
+    return f"{name}_ragged" if shape[-1] % width else name
+
+
 def dequantize(blocks: Blocks) -> NDArray[np.float32]:
     """The weights as float32, `shape`. Bit for bit what `gguf.quants.dequantize` gives."""
     return _DEQUANTIZE[blocks.type](blocks.data).reshape(blocks.shape)
