@@ -1,0 +1,109 @@
+"""Attention straight from the paged cache: an online softmax, split over the keys, that never holds the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from webxpu.gpu.op import check, op
+from webxpu.gpu.plan import Spec
+from webxpu.llm.state import State
+from webxpu.ops.cache import check_cache, slots_of
+
+# The maximum of no scores at all, and the same in the kernels.
+LOWEST = np.float32(np.finfo(np.float32).min)
+
+
+@op
+def attend(q: Any, cache: Any, pages: Any, state: Any, *, parts: int, scale: float | None = None) -> Any:
+    """`torch.nn.functional.scaled_dot_product_attention` with a causal mask and grouped heads, left in `parts` partial
+    results that `attend_combine` joins.
+
+    q        (L, H, D) float32; query head h attends kv head h // (H / G)
+    cache    (P, 2, 64, G, D) float32
+    pages    (n,) int32
+    state    (64,) uint32: row r has position `state.position + r` and attends positions 0 to its own
+    parts    part p takes keys [p * step, (p + 1) * step) with step = ceil(keys / parts), keys = position + 1
+    scale    1 / sqrt(D) if not given
+    returns  acc (L, H, parts, D) float32, the sum of exp(score - max) * value, and
+             stats (L, H, parts, 2) float32, max and the sum of exp(score - max); summed in float64 (float32 on the GPU)
+
+    A part without keys has max = the lowest float32, sum = 0, acc = 0; so has a row at or past `state.rows` or a
+    position at or past `state.capacity`. Raises ShapeError.
+    """
+    rows, heads, d = q.shape
+    g = cache.shape[3]
+    acc = np.zeros((rows, heads, parts, d), np.float32)
+    stats = np.zeros((rows, heads, parts, 2), np.float32)
+    stats[..., 0] = LOWEST
+    positions = State.from_words(state).positions(rows)
+    page, slot = slots_of(pages, np.arange(positions[-1] + 1 if len(positions) else 0))
+    keys, values = (cache[page, which, slot].astype(np.float64) for which in (0, 1))  # (S, G, D)
+    queries = q.astype(np.float64).reshape(rows, g, heads // g, d) * (d**-0.5 if scale is None else scale)
+    for row, position in enumerate(positions):
+        step = -(-int(position + 1) // parts)
+        for part in range(parts):
+            some = slice(part * step, min((part + 1) * step, int(position) + 1))
+            if some.start >= some.stop:
+                continue
+            scores = np.einsum("gad,sgd->gas", queries[row], keys[some])
+            largest = scores.max(axis=-1, keepdims=True).astype(np.float32)
+            p = np.exp(scores - largest)
+            acc[row, :, part] = np.einsum("gas,sgd->gad", p, values[some]).reshape(heads, d)
+            stats[row, :, part, 0] = largest.reshape(heads)
+            stats[row, :, part, 1] = p.sum(axis=-1).reshape(heads)
+    return acc, stats
+
+
+@attend.spec
+def _(q: Spec, cache: Spec, pages: Spec, state: Spec, *, parts: int, scale: float | None = None) -> tuple[Spec, Spec]:
+    g, d = check_cache("attend", cache, pages, state)
+    rule = f"float32[L, H, {d}] with H a multiple of {g}"
+    check(
+        q.dtype == "float32" and len(q.shape) == 3 and q.shape[2] == d and q.shape[1] % g == 0, "attend", "q", rule, q
+    )
+    check(parts >= 1, "attend", "parts", "at least 1", parts)
+    return Spec((*q.shape[:2], parts, d), "float32"), Spec((*q.shape[:2], parts, 2), "float32")
+
+
+def check_parts(op_name: str, acc: Spec, stats: Spec) -> tuple[int, int, int, int]:
+    """The checks that every op on the results of `attend` shares; returns L, H, parts and D."""
+    check(acc.dtype == "float32" and len(acc.shape) == 4, op_name, "acc", "float32[L, H, parts, D]", acc)
+    rows, heads, parts, d = acc.shape
+    check(
+        stats == Spec((rows, heads, parts, 2), "float32"),
+        op_name,
+        "stats",
+        f"float32[{rows}, {heads}, {parts}, 2]",
+        stats,
+    )
+    return rows, heads, parts, d
+
+
+@op
+def attend_combine(acc: Any, stats: Any) -> Any:
+    """Joins the partial results of `attend`.
+
+    acc      (L, H, parts, D) float32
+    stats    (L, H, parts, 2) float32: max and sum
+    returns  (L, H * D) float32; summed in float64 (float32 on the GPU)
+
+    A row without keys is zeros. Raises ShapeError.
+    """
+    rows, heads, _, d = acc.shape
+    largest = stats[..., 0].astype(np.float64)
+    weight = np.exp(largest - largest.max(axis=-1, keepdims=True))
+    total = (weight * stats[..., 1]).sum(axis=-1)[..., None]
+    joined = (weight[..., None] * acc).sum(axis=2)
+    return (
+        np.divide(joined, total, out=np.zeros_like(joined), where=total != 0)
+        .astype(np.float32)
+        .reshape(rows, heads * d)
+    )
+
+
+@attend_combine.spec
+def _(acc: Spec, stats: Spec) -> Spec:
+    rows, heads, _, d = check_parts("attend_combine", acc, stats)
+    return Spec((rows, heads * d), "float32")

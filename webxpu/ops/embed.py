@@ -1,0 +1,42 @@
+"""The start of a language model: the embeddings of this step's tokens, read from the history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from webxpu.gpu.op import check, op
+from webxpu.gpu.plan import Spec
+from webxpu.llm.state import State
+from webxpu.ops.advance import check_history
+from webxpu.quant.ggml import Blocks, dequantize
+
+
+@op
+def embed(table: Any, history: Any, state: Any, *, rows: int) -> Any:
+    """`torch.nn.functional.embedding(history[position : position + rows], table)`.
+
+    table    (V, K) float32 or Blocks
+    history  (C,) int32: the id at every position
+    state    (64,) uint32
+    rows     rows that the program has; row r is that of `history[state.position + r]`
+    returns  (rows, K) float32, exactly the table's values
+
+    A position past the history and an id outside the table give a row of zeros. Raises ShapeError.
+    """
+    positions = State.from_words(state).position + np.arange(rows)
+    ids = np.where(positions < len(history), history[np.minimum(positions, len(history) - 1)], -1)
+    inside = (ids >= 0) & (ids < table.shape[0])
+    picked = np.where(inside, ids, 0)
+    dense = dequantize(table.rows(picked)) if isinstance(table, Blocks) else table[picked]
+    return np.where(inside[:, None], dense, np.float32(0))
+
+
+@embed.spec
+def _(table: Spec, history: Spec, state: Spec, *, rows: int) -> Spec:
+    check(len(table.shape) == 2, "embed", "table", "(V, K)", table)
+    check_history("embed", history, state)
+    check(history.shape[0] >= 1, "embed", "history", "at least one position", history)
+    check(rows >= 1, "embed", "rows", "at least 1", rows)
+    return Spec((rows, table.shape[1]), "float32")
