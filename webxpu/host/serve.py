@@ -18,14 +18,14 @@ from urllib.parse import quote
 from aiohttp import web
 
 # Pages load nothing from elsewhere. 'wasm-unsafe-eval' compiles WebAssembly (Pyodide) and allows no other eval. Models
-# are the one thing a user brings from anywhere: an address is typed in, and a download may be redirected to another
-# host, so connections may go to any https server and to this machine; what arrives is data, never script.
+# are the one thing a user brings from anywhere: an address is typed in, perhaps of a machine on the same network, and a
+# download may be redirected to another host. So connections may go anywhere; what arrives is data, never script.
 CSP = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self' 'wasm-unsafe-eval'",
         "worker-src 'self'",
-        "connect-src 'self' https: http://localhost:* http://127.0.0.1:*",
+        "connect-src 'self' https: http:",
         "style-src 'self'",
         "img-src 'self' data: blob:",
         "font-src 'self'",
