@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
     from webxpu.gpu.kernels import Kernel
+    from webxpu.gpu.op import Op
+    from webxpu.gpu.target import Gpu
 
 Access = Literal["read", "read_write", "uniform"]
 Source = Literal["in", "out", "scratch"]
@@ -94,3 +96,61 @@ def fold(groups: int) -> tuple[int, int, int]:
         return (groups, 1, 1)
     rows = -(-groups // MAX_GROUPS)
     return (-(-groups // rows), rows, 1)
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array inside a composition: an argument of the outer op, or what an inner op made."""
+
+    binding: Binding
+    spec: Spec
+
+    def reshape(self, *shape: int) -> Value:
+        """The same bytes in another shape."""
+        assert math.prod(shape) == self.spec.size, f"{self.spec} cannot become {shape}"
+        return Value(self.binding, Spec(shape, self.spec.dtype))
+
+
+@dataclass
+class Composition:
+    """A plan built from other ops' plans. `args` are the outer op's arguments; see `compose`."""
+
+    gpu: Gpu
+    args: tuple[Value, ...]
+    dispatches: list[Dispatch] = field(default_factory=list)
+    scratch: list[Spec] = field(default_factory=list)
+
+    def call(self, op: Op, *values: Value, into: Sequence[Binding] = (), **kwargs: Any) -> tuple[Value, ...]:
+        """Appends an op's plan and returns its outputs, which lie in scratch unless `into` names outer outputs."""
+        specs, plan = op.plan_of(self.gpu, *(v.spec for v in values), **kwargs)
+        places = into or [self.new(s) for s in specs]
+        first = len(self.scratch)
+        self.scratch += plan.scratch
+        sources = {
+            "in": [v.binding for v in values],
+            "out": list(places),
+            "scratch": [scratch(first + i) for i in range(len(plan.scratch))],
+        }
+        for d in plan.dispatches:
+            bound = [replace(sources[b.source][b.index], access=b.access) for b in d.bindings]
+            self.dispatches.append(replace(d, bindings=bound))
+        return tuple(Value(place, s) for place, s in zip(places, specs, strict=True))
+
+    def new(self, spec: Spec) -> Binding:
+        """A scratch buffer of the composition."""
+        self.scratch.append(spec)
+        return scratch(len(self.scratch) - 1)
+
+    def plan(self) -> Plan:
+        return Plan(self.dispatches, self.scratch)
+
+
+def compose(gpu: Gpu, *args: Spec) -> Composition:
+    """An empty composition of an op with these arguments:
+
+        c = compose(gpu, x, gain, weight)
+        (normed,) = c.call(rmsnorm, c.args[0], c.args[1], eps=eps)
+        c.call(linear, normed, c.args[2], into=[out(0)])
+        return c.plan()
+    """
+    return Composition(gpu, tuple(Value(arg(i), s) for i, s in enumerate(args)))
