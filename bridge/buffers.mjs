@@ -12,11 +12,14 @@
  * @property {boolean} freed
  */
 
+/** @type {GPUErrorFilter[]} */
+const ALLOCATION = ["out-of-memory", "validation"];
+
 /** @param {{handles: ReturnType<import("./handles.mjs").create>, fences: ReturnType<import("./fences.mjs").create>,
  *           device: ReturnType<import("./device.mjs").create>}} deps */
 export function create({ handles, fences, device: devices }) {
   const { error, add, get, drop } = handles;
-  const { alive, settle, failed, guarded } = devices;
+  const { alive, settle, failed, guarded, send } = devices;
 
   /**
    * Makes a zeroed buffer at once. What the browser thinks of it is thrown by the next awaited call of the device.
@@ -36,7 +39,7 @@ export function create({ handles, fences, device: devices }) {
     }
     const { STORAGE, COPY_SRC, COPY_DST, UNIFORM } = GPUBufferUsage;
     const usage = STORAGE | COPY_SRC | COPY_DST | UNIFORM;
-    const made = guarded(device, `buffer ${label} of ${bytes} bytes: `, () =>
+    const made = guarded(device, ALLOCATION, `buffer ${label} of ${bytes} bytes: `, () =>
       device.gpu.createBuffer({ label, size, usage }),
     );
     /** @type {Buffer} */
@@ -80,14 +83,13 @@ export function create({ handles, fences, device: devices }) {
       return into ? undefined : new Uint8Array(0);
     }
     const { MAP_READ, COPY_DST } = GPUBufferUsage;
-    const staging = guarded(device, `read of ${buffer.label}: `, () =>
+    const staging = guarded(device, ALLOCATION, `read of ${buffer.label}: `, () =>
       device.gpu.createBuffer({ label: `read ${buffer.label}`, size, usage: MAP_READ | COPY_DST }),
     );
     try {
       const encoder = device.gpu.createCommandEncoder({ label: `read ${buffer.label}` });
       encoder.copyBufferToBuffer(buffer.gpu, start, staging, 0, size);
-      device.gpu.queue.submit([encoder.finish()]);
-      device.counts.submits += 1;
+      send(device, encoder);
       await mapped(device, staging);
       await settle(device);
       device.counts.reads += 1;

@@ -96,7 +96,7 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
 
   /** Waits for error scopes that are still out and throws the first error kept. @param {Device} device */
   async function settle(device) {
-    while (device.scopes.size) await Promise.all(device.scopes);
+    await Promise.all(device.scopes);
     alive(device);
     const kept = device.errors.splice(0).sort((a, b) => a.order - b.order);
     if (kept.length) throw kept[0].error;
@@ -116,21 +116,23 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
   }
 
   /**
-   * Runs `work` in error scopes; what they catch is kept for the next awaited call, by default with `prefix` before it.
+   * Runs `work` in an error scope; what it catches is kept for the next awaited call, by default with `prefix` before it.
+   * An uncaptured error would come too late: Chromium announces it after it has answered the read that follows it.
    * @template T
    * @param {Device} device
+   * @param {GPUErrorFilter[]} filters
    * @param {string} prefix
    * @param {() => T} work
    * @param {(found: GPUError) => Error | Promise<Error>} [explain]
    * @returns {T}
    */
-  function guarded(device, prefix, work, explain = (found) => typed(found, device, prefix)) {
-    device.gpu.pushErrorScope("out-of-memory");
-    device.gpu.pushErrorScope("validation");
+  function guarded(device, filters, prefix, work, explain = (found) => typed(found, device, prefix)) {
+    for (const filter of filters) device.gpu.pushErrorScope(filter);
     try {
       return work();
     } finally {
-      for (const order of [++device.order, ++device.order]) {
+      for (const _ of filters) {
+        const order = ++device.order;
         const kept = device.gpu
           .popErrorScope()
           .then(async (found) => void (found && keep(device, order, await explain(found))))
@@ -139,6 +141,12 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
         device.scopes.add(kept);
       }
     }
+  }
+
+  /** Ends an encoder and submits it. @param {Device} device @param {GPUCommandEncoder} encoder */
+  function send(device, encoder) {
+    guarded(device, ["validation"], "", () => device.gpu.queue.submit([encoder.finish()]));
+    device.counts.submits += 1;
   }
 
   /** Waits until all work given so far is done, and throws what went wrong. @param {number} deviceHandle */
@@ -172,5 +180,5 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
     return { ...device.counts, buffers: device.buffers.size, programs: device.programs.size, lost: device.lost };
   }
 
-  return { openDevice, closeDevice, stats, sync, alive, settle, failed, guarded };
+  return { openDevice, closeDevice, stats, sync, alive, settle, failed, guarded, send };
 }

@@ -148,7 +148,7 @@ export function create({ handles, device: devices }) {
     if (!pipeline.ready) {
       device.counts.pipelines += 1;
       const make = () => device.gpu.createComputePipeline(wanted);
-      pipeline.ready = devices.guarded(device, "", make, (found) => explain(found.message));
+      pipeline.ready = devices.guarded(device, ["validation"], "", make, (found) => explain(found.message));
     }
     return pipeline;
   }

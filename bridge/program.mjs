@@ -73,14 +73,11 @@ export function create({ handles, device: devices, buffers, pipelines }) {
       pipelines.pipelineNow(device, plain.modules[p.module], p.constants, p.access),
     );
     const program = bind(device, plain, made);
-    // In scopes of its own, so that what follows from a refused pipeline is not thrown again later.
-    devices.guarded(device, `${program.label}: `, () => {
-      const encoder = device.gpu.createCommandEncoder({ label: program.label });
-      const pass = encoder.beginComputePass({ label: program.label });
-      encode(pass, program);
-      pass.end();
-      send(device, encoder);
-    });
+    const encoder = device.gpu.createCommandEncoder({ label: program.label });
+    const pass = encoder.beginComputePass({ label: program.label });
+    encode(pass, program);
+    pass.end();
+    devices.send(device, encoder);
   }
 
   /** @param {number} handle */
@@ -95,7 +92,7 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     /** @type {Set<Buffer>} */
     const used = new Set();
     const label = `program ${plain.label}`;
-    const groups = devices.guarded(device, `${label}: `, () =>
+    const groups = devices.guarded(device, ["validation"], `${label}: `, () =>
       plain.groups.map(({ pipeline, buffers: bindings }, index) => {
         const entries = bindings.map(([handle, offset, bytes], binding) => {
           const buffer = own(device, handle, label);
@@ -134,27 +131,23 @@ export function create({ handles, device: devices, buffers, pipelines }) {
   }
 
   /**
-   * Records the program's dispatches in a pass.
+   * Records the program's dispatches in a pass, or those from `first` up to `end`.
    * @param {GPUComputePassEncoder} pass
    * @param {Program} program
+   * @param {number} [first]
+   * @param {number} [end]
    */
-  function encode(pass, program) {
+  function encode(pass, program, first = 0, end = program.commands.length / COMMAND) {
     usable(program);
     const { commands, pipelines: compiled, groups } = program;
     let lastPipeline = -1;
     let lastGroup = -1;
-    for (let i = 0; i < commands.length; i += COMMAND) {
+    for (let i = first * COMMAND; i < end * COMMAND; i += COMMAND) {
       if (commands[i] !== lastPipeline) pass.setPipeline(compiled[(lastPipeline = commands[i])]);
       if (commands[i + 1] !== lastGroup) pass.setBindGroup(0, groups[(lastGroup = commands[i + 1])]);
       pass.dispatchWorkgroups(commands[i + 2], commands[i + 3], commands[i + 4]);
     }
-    program.device.counts.dispatches += commands.length / COMMAND;
-  }
-
-  /** @param {Device} device @param {GPUCommandEncoder} encoder */
-  function send(device, encoder) {
-    device.gpu.queue.submit([encoder.finish()]);
-    device.counts.submits += 1;
+    program.device.counts.dispatches += end - first;
   }
 
   /**
@@ -177,7 +170,7 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     };
     const flush = () => {
       closePass();
-      if (encoder) send(device, encoder);
+      if (encoder) devices.send(device, encoder);
       encoder = null;
     };
     for (const step of /** @type {Step[]} */ (parse(steps))) {
@@ -238,7 +231,7 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     });
   }
 
-  return { compile, runNow, freeProgram, submit, encode, send, own, ownProgram, write };
+  return { compile, runNow, freeProgram, submit, encode, own, ownProgram, write };
 }
 
 /**

@@ -16,6 +16,8 @@ export const MODULES = [
   "buffers",
   "pipelines",
   "program",
+  "profile",
+  "loop",
 ];
 
 /**
@@ -26,6 +28,8 @@ const PUBLIC = {
   device: ["openDevice", "closeDevice", "stats", "sync"],
   buffers: ["createBuffer", "freeBuffer", "read"],
   program: ["compile", "freeProgram", "runNow", "submit"],
+  profile: ["profile"],
+  loop: ["openLoop", "nextIds", "abortLoop", "closeLoop"],
 };
 
 /**

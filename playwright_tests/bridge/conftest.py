@@ -1,0 +1,56 @@
+"""The bridge alone in a page: no Pyodide, its modules as they lie in the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from webxpu.data import data_folder
+from webxpu.host.browser import launch
+from webxpu.host.serve import serving
+
+Lab = Callable[..., Any]
+PRELUDE = 'const { make, boot, caught, wait, bytesOf, scale, counter, idAt, drain } = await import("/toy.mjs");'
+
+
+def lab_of(page: Page, url: str) -> Lab:
+    """A function that runs JavaScript in a page: `lab(body, argument)`, with `bridge` and `device` open."""
+    page.goto(f"{url}/lab.html")
+
+    def lab(body: str, argument: Any = None, options: str = "{}") -> Any:
+        opened = f"const bridge = await make(); const opened = await bridge.openDevice({options});"
+        close = "try { return await run(); } finally { try { bridge.closeDevice(device); } catch {} }"
+        script = f"async (arg) => {{ {PRELUDE} {opened} const device = opened.device; "
+        return page.evaluate(f"{script} const run = async () => {{ {body} }}; {close} }}", argument)
+
+    return lab
+
+
+@pytest.fixture(scope="session")
+def prelude() -> str:
+    return PRELUDE
+
+
+@pytest.fixture(scope="session")
+def lab_browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab_url() -> Iterator[str]:
+    with serving(Path(__file__).parent, data_folder("bridge")) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def lab(lab_browser: Browser, lab_url: str) -> Iterator[Lab]:
+    page = lab_browser.new_page()
+    yield lab_of(page, lab_url)
+    page.close()

@@ -1,0 +1,208 @@
+"""The token loop on a toy model, whose step of number p appends the id 100 + 3 p."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+def ids(first: int, count: int) -> list[int]:
+    return [100 + 3 * p for p in range(first, first + count)]
+
+
+OPEN = """
+    const toy = await counter(bridge, device, arg?.toy ?? {});
+    const open = (options) => bridge.openLoop(device, {
+        program: toy.program, ring: toy.ring, first: toy.first, maxTokens: 40, stops: [], ...options});
+"""
+
+
+@pytest.mark.parametrize("sizes", [[1], [3], [8], [1, 2, 4, 8], [5, 1]])
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_the_ids_are_the_programs_own_at_every_batch_size(lab, sizes, batches):
+    got = lab(OPEN + "return drain(bridge, open(arg));", {"sizes": sizes, "batches": batches})
+    assert got["ids"] == ids(5, 40)
+    assert got["reason"] == "length"
+    assert got["closed"] == {"submitted": 40, "kept": 40, "gpuMs": None}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 15, 16, 23])
+def test_exactly_as_many_steps_run_as_were_asked_for(lab, count):
+    got = lab(
+        OPEN + "const out = await drain(bridge, open({maxTokens: arg.count}));"
+        "const [position] = new Uint32Array((await bridge.read(toy.state, 0, 4)).buffer); return {...out, position};",
+        {"count": count},
+    )
+    assert got["ids"] == ids(5, count)
+    assert got["reason"] == "length"
+    assert got["position"] == 5 + count
+
+
+def test_hand_outs_grow_so_that_the_first_id_is_early(lab):
+    got = lab(OPEN + "return drain(bridge, open({maxTokens: 64}));")
+    sizes = [len(part) for part in got["handouts"]]
+    assert sizes[0] <= 3
+    assert all(n >= least for n, least in zip(sizes[:-1], [1, 2, 4] + [8] * 60, strict=False))
+    assert len(sizes) <= 64 // 8 + 4
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 6, 12, 25])
+def test_a_stop_id_ends_the_loop_wherever_it_lies_in_a_batch(lab, at):
+    got = lab(OPEN + "return drain(bridge, open({stops: [7, idAt(5 + arg.at), 9]}));", {"at": at})
+    assert got["ids"] == ids(5, at)
+    assert got["reason"] == "stop"
+    assert got["closed"]["kept"] == at
+    assert at < got["closed"]["submitted"] <= at + 3 * 8
+
+
+def test_a_finished_loop_answers_at_once_and_a_second_loop_goes_on(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({maxTokens: 9});
+        while (!(await bridge.nextIds(loop)).done);
+        const again = await bridge.nextIds(loop);
+        await bridge.closeLoop(loop);
+        const closed = await caught(() => bridge.nextIds(loop));
+        return [again, closed, await drain(bridge, open({first: toy.first + 9, maxTokens: 12}))];
+    """
+    )
+    assert got[0] == {"ids": [], "done": True, "reason": "length"}
+    assert re.match(r"the loop with the handle \d+ was freed", got[1][1])
+    assert got[2]["ids"] == ids(14, 12)
+
+
+def test_an_abort_wakes_the_reader_and_drops_what_ran_ahead(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({maxTokens: 200});
+        const first = await bridge.nextIds(loop);
+        const coming = bridge.nextIds(loop);
+        bridge.abortLoop(loop);
+        const woken = await coming;
+        const later = await bridge.nextIds(loop);
+        const closed = await bridge.closeLoop(loop);
+        await bridge.sync(device);
+        return {first, woken, later, closed};
+    """
+    )
+    assert got["first"]["ids"] == ids(5, len(got["first"]["ids"]))
+    assert got["woken"] == got["later"] == {"ids": [], "done": True, "reason": "abort"}
+    assert got["closed"]["kept"] == len(got["first"]["ids"])
+
+
+def test_a_loop_can_be_closed_while_batches_are_in_flight(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({maxTokens: 200});
+        const coming = bridge.nextIds(loop);
+        const closed = await bridge.closeLoop(loop);
+        const woken = await coming;
+        await bridge.sync(device);
+        const state = new Uint32Array((await bridge.read(toy.state, 0, 4)).buffer);
+        return {closed, woken, position: state[0]};
+    """
+    )
+    assert got["woken"]["done"] is True
+    assert got["closed"]["kept"] == 0
+    assert got["position"] == 5 + got["closed"]["submitted"]
+
+
+def test_few_bytes_are_read_back_a_token(lab):
+    got = lab(OPEN + "await drain(bridge, open({maxTokens: 64})); return bridge.stats(device);")
+    assert got["bytesRead"] == 64 * 4
+
+
+def test_two_or_three_batches_are_in_flight_and_the_next_is_sent_before_ids_are_handed_out(lab):
+    got = lab(
+        OPEN
+        + """
+        const map = GPUBuffer.prototype.mapAsync;
+        let flying = 0, most = 0;
+        const seen = [];
+        GPUBuffer.prototype.mapAsync = function (...args) {
+            most = Math.max(most, ++flying);
+            return map.apply(this, args).finally(() => flying--);
+        };
+        try {
+            const loop = open({maxTokens: 100, sizes: [4]});
+            for (;;) {
+                const {done} = await bridge.nextIds(loop);
+                if (done) break;
+                seen.push(flying);
+            }
+            await bridge.closeLoop(loop);
+        } finally { GPUBuffer.prototype.mapAsync = map; }
+        return [most, seen];
+    """
+    )
+    most, seen = got
+    assert most == 3
+    assert all(n >= 2 for n in seen[: len(seen) // 2])
+
+
+def test_where_runs_are_slow_little_is_submitted_ahead(lab):
+    got = lab(
+        OPEN + "return drain(bridge, open({maxTokens: 40, stops: [idAt(5 + 9)]}));",
+        {"toy": {"work": 60_000_000}},
+    )
+    assert got["ids"] == ids(5, 9)
+    assert got["closed"]["submitted"] <= 9 + 1 + 3 * 4
+
+
+def test_a_loop_sums_the_gpus_own_time(lab):
+    got = lab(
+        OPEN + "const start = performance.now(); const out = await drain(bridge, open({timestamps: true}));"
+        "return {...out, wall: performance.now() - start};",
+        {"toy": {"work": 100_000}},
+    )
+    assert got["ids"] == ids(5, 40)
+    assert 0 < got["closed"]["gpuMs"] <= got["wall"] * 1.05
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ("{maxTokens: 252}", r"loop: 252 ids from element 5 do not fit buffer ring of 256 elements"),
+        ("{first: -1}", r"loop: 40 ids from element -1 do not fit"),
+        ("{batches: 0}", r"loop: batches and sizes must be at least 1, got 0 and \[1,2,4,8\]"),
+        ("{sizes: []}", r"loop: batches and sizes must be at least 1, got 3 and \[\]"),
+        ("{program: toy.ring}", r"a program is needed, but the handle \d+ is a buffer, ring"),
+    ],
+)
+def test_a_loop_that_cannot_run_is_refused(lab, options, rule):
+    name, message = lab(OPEN + f"return caught(() => open({options}));")
+    assert name == "DeviceError"
+    assert re.match(rule, message)
+
+
+def test_a_loop_has_one_reader(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({maxTokens: 200, sizes: [64]});
+        const one = bridge.nextIds(loop);
+        const two = await caught(() => bridge.nextIds(loop));
+        await one; await bridge.closeLoop(loop);
+        return two;
+    """
+    )
+    assert got == ["DeviceError", "loop of program counter: somebody waits for its ids already"]
+
+
+def test_an_error_on_the_gpu_ends_the_loop_with_its_text(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({maxTokens: 200});
+        await bridge.nextIds(loop);
+        bridge.freeBuffer(toy.state);
+        const thrown = await caught(async () => { while (!(await bridge.nextIds(loop)).done); });
+        await bridge.closeLoop(loop);
+        return thrown;
+    """
+    )
+    assert got == ["DeviceError", "program counter: its buffer state was freed"]
