@@ -87,12 +87,17 @@ def flags(adapter: str | None = None) -> list[str]:
     """The browser's flags: those of `CHROME_FLAGS` where set, else the base flags and SwiftShader; see `ADAPTERS`."""
     if adapter is not None and adapter not in ADAPTERS:
         raise ValueError(f"adapter must be one of {ADAPTERS}, got {adapter!r}")
-    given = os.environ.get("CHROME_FLAGS")
+    given = given_flags()
     if not given:
         return _merged([*BASE_FLAGS, *ADAPTER_FLAGS[adapter or "swiftshader"]])
     if adapter is None:
-        return _merged(shlex.split(given))
-    return _merged([*without_adapter(shlex.split(given)), *ADAPTER_FLAGS[adapter]])
+        return _merged(given)
+    return _merged([*without_adapter(given), *ADAPTER_FLAGS[adapter]])
+
+
+def given_flags() -> list[str]:
+    """The flags of `CHROME_FLAGS`; none where it is not set."""
+    return shlex.split(os.environ.get("CHROME_FLAGS", ""))
 
 
 def without_adapter(given: list[str]) -> list[str]:

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from webxpu.errors import FetchError, FormatError
 from webxpu.host import exits
-from webxpu.host.browser import NoBrowser
+from webxpu.host.browser import ADAPTERS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,19 +16,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (NoBrowser, FetchError, FormatError, OSError) as error:
+    except exits.REPORTED as error:
         print(f"webxpu {options.command}: {error}", file=sys.stderr)
-        return _exit_code(error)
+        return exits.code_of(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
-
-
-def _exit_code(error: Exception) -> int:
-    if isinstance(error, NoBrowser):
-        return exits.NO_BROWSER
-    if isinstance(error, FetchError):
-        return exits.FETCH_FAILED
-    return exits.BAD_MODEL if isinstance(error, FormatError) else exits.FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,25 +31,122 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    fetch = commands.add_parser("fetch", help="download the third-party files")
-    fetch.add_argument("names", nargs="*", help="assets to fetch; all of them by default")
+
+    def command(name: str, run: object, help: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            help=help,
+            description=f"{help[0].upper()}{help[1:]}.",
+            epilog=exits.HELP,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        added.set_defaults(run=run)
+        return added
+
+    fetch = command("fetch", _fetch, "download the third-party files and lay out the site")
+    fetch.add_argument("names", nargs="*", help="assets to fetch; without names all of them, and the site is made")
     fetch.add_argument("--to", type=Path, metavar="DIR", help="copy them into a folder that WEBXPU_ASSETS can name")
-    fetch.set_defaults(run=_fetch)
+    fetch.add_argument("--quiet", action="store_true", help="print no list of files")
+
+    _add_run(command("run", _run, "load a model in a headless browser and print its reply"))
+
+    chat = command("chat", _chat, "serve the chat page on localhost and open it where there is a desktop")
+    chat.add_argument("--port", type=int, help="the port, instead of the usual one")
+    serve = command("serve", _serve, "serve all pages on localhost")
+    serve.add_argument("--port", type=int, help="the port, instead of the usual one")
+
+    doctor = command("doctor", _doctor, "say what this machine has: Python, browser, adapter, limits, assets")
+    _add_adapter(doctor)
+
+    kernels = command("kernels", _kernels, "write the assembled WGSL modules, for any other host")
+    kernels.add_argument("action", choices=["export"])
+    kernels.add_argument("folder", type=Path, metavar="DIR")
     return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument("prompt", help="the text to go on from; with --chat the message to answer")
+    run.add_argument("--chat", action="store_true", help="answer as an assistant, with the model's chat template")
+    run.add_argument("--max-tokens", type=_positive, default=256, metavar="N", help="stop after N tokens (256)")
+    run.add_argument("--model", metavar="PATH_OR_URL", help="a .gguf file or its address; SmolLM2-135M by default")
+    run.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0, the default, is greedy")
+    run.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
+    run.add_argument("--json", action="store_true", help="print one JSON object instead of the text")
+    _add_adapter(run)
+
+
+def _add_adapter(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--adapter",
+        choices=ADAPTERS,
+        help="swiftshader computes on the CPU; vulkan asks for the Vulkan driver; default adds no flag. "
+        "Without it CHROME_FLAGS decide where set, else default",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+def _temperature(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be 0 or more, got {text}")
+    return value
 
 
 def _fetch(options: argparse.Namespace) -> int:
     from webxpu.host.assets import copy_to, read_lock
     from webxpu.host.fetch import fetch
     from webxpu.host.progress import download_bars
+    from webxpu.host.site import build_site
 
     with download_bars() as report:
         paths = fetch(options.names or None, report)
     lock = read_lock()
     if options.to is not None:
         copy_to(options.to, {lock[name]: path for name, path in paths.items()})
-    for name, path in paths.items():
-        print(f"{name:20} {lock[name].size_bytes:>12,}  {path}")
+    if not options.quiet:
+        for name, path in paths.items():
+            print(f"{name:20} {lock[name].size_bytes:>12,}  {path}")
+    if not options.names:
+        site = build_site()
+        if not options.quiet:
+            print(f"{'site':20} {'':12}  {site}")
+    return exits.OK
+
+
+def _run(options: argparse.Namespace) -> int:
+    from webxpu.host.run import run
+
+    return run(options)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from webxpu.host.chat import serve_pages
+
+    return serve_pages("/chat/", port=options.port, open_page=True)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from webxpu.host.chat import serve_pages
+
+    return serve_pages("/", port=options.port, open_page=False)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from webxpu.host.doctor import doctor
+
+    return doctor(options.adapter)
+
+
+def _kernels(options: argparse.Namespace) -> int:
+    from webxpu.host.kernels import export
+
+    print(f"{export(options.folder)} modules in {options.folder}")
     return exits.OK
 
 

@@ -1,6 +1,9 @@
-"""The exit codes of the command line."""
+"""The exit codes of the command line, and which error gives which."""
 
 from __future__ import annotations
+
+from webxpu.errors import DeviceError, FetchError, FormatError, KernelError, Unsupported
+from webxpu.host.browser import NoBrowser
 
 OK = 0
 FAILED = 1
@@ -26,3 +29,28 @@ environment:
   CHROME_FLAGS   all its flags; --adapter, where given, wins over adapter flags among them
   WEBXPU_ASSETS  a folder with the third-party files; then nothing is downloaded
 """
+
+
+class NoAdapter(Unsupported):
+    """The browser offers no WebGPU adapter, or only one that computes on the CPU and was not asked for."""
+
+
+class BadModel(FormatError):
+    """The model's file is broken, missing, or of a kind that webxpu cannot run."""
+
+
+class PageError(RuntimeError):
+    """The page failed in a way that is no error of webxpu's own: a crash, a script that did not load."""
+
+
+class BuildError(RuntimeError):
+    """A wheel could not be built; the message ends with what the tool said."""
+
+
+REPORTED = (Unsupported, FormatError, DeviceError, KernelError, PageError, BuildError, OSError)
+_CODES = ((NoBrowser, NO_BROWSER), (NoAdapter, NO_ADAPTER), (FetchError, FETCH_FAILED), (FormatError, BAD_MODEL))
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code for an error; FetchError is an OSError, so the order of the table counts."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)

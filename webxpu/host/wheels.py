@@ -18,6 +18,7 @@ from pathlib import Path
 
 import webxpu
 from webxpu.host.assets import cache_folder, read_lock
+from webxpu.host.exits import BuildError
 from webxpu.host.fetch import asset
 
 # The first moment a zip file can hold: equal sources give equal bytes, and so an equal sha256 in the site's lock.
@@ -25,10 +26,6 @@ _EPOCH_S = "315532800"
 _EPOCH_ZIP = (1980, 1, 1, 0, 0, 0)
 _SHOWN_CHARACTERS = 2000
 _WHEEL_RECORDS = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}
-
-
-class BuildError(RuntimeError):
-    """A wheel could not be built; the message ends with what the tool said."""
 
 
 def package_folder() -> Path:

@@ -1,0 +1,79 @@
+# Two commands on a fresh machine: `make chat` and `make test`. Both set up what they need.
+# Needs Python 3.11 or newer, npm and make; on Debian the rest is installed by apt.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.PHONY: help setup chat test check wheel clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# $(call apt,packages,why): installs Debian packages, or prints the exact command where that needs root.
+define apt
+if ! command -v apt-get >/dev/null; then
+  echo "$(2): install it (on Debian the packages are called $(1)) and run make again." >&2
+  exit 1
+fi
+if [ "$$(id -u)" -ne 0 ]; then
+  echo "$(2). Run this command and then make again:" >&2
+  echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $(1)" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+apt-get install -q -y --no-install-recommends $(1)
+endef
+
+help:
+	@echo "make chat    a chat page on this machine, with a real model on the GPU of your browser"
+	@echo "make test    all checks and tests"
+	@echo "make setup   the set-up alone; it leaves $(BIN)/webxpu"
+	@echo "make check   formatting, lint, types, layout"
+	@echo "make wheel   the wheel, in dist/"
+	@echo "make clean   removes what was built here; the asset cache stays"
+
+# The environment is made again when the dependencies change.
+$(VENV)/.ready: pyproject.toml
+	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+	  echo "Python 3.11 or newer is needed: $$($(PYTHON) --version 2>&1 || echo none)" >&2
+	  exit 1
+	fi
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
+	  $(call apt,python3-venv,Python has no ensurepip)
+	fi
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[host]'
+	touch $@
+
+setup: $(VENV)/.ready
+	@if ! command -v npm >/dev/null; then
+	  echo "npm is not installed; files that no public server offers here will be missing." >&2
+	fi
+	if ! $(BIN)/python -m webxpu.host.browser >/dev/null 2>&1; then
+	  if [ -n "$${CHROME:-}" ]; then $(BIN)/python -m webxpu.host.browser; fi
+	  $(call apt,chromium fonts-liberation fonts-noto-color-emoji,No Chrome or Chromium was found)
+	fi
+	$(BIN)/webxpu fetch --quiet
+
+chat: setup
+	@exec $(BIN)/webxpu chat
+
+check: $(VENV)/.ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/test_layout.py
+
+test: setup check
+	$(BIN)/pytest tests
+	$(BIN)/pytest playwright_tests
+
+wheel: setup
+	$(BIN)/python -m hatchling build --target wheel
+
+clean:
+	rm -rf dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,77 @@
+"""Opens our small page `web/run/` in a headless browser, over a server of its own, for the commands that need a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webxpu.host.browser import NoBrowser, flags, given_flags, launch_options, start_failed
+from webxpu.host.exits import NoAdapter
+from webxpu.host.serve import Server, serving
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+
+@dataclass(frozen=True)
+class OpenPage:
+    """The page, the server it came from, and what the browser said of itself: version, WebGPU or not, adapter."""
+
+    page: Page
+    server: Server
+    browser: str
+    probe: Mapping[str, Any]
+
+
+def chosen_adapter(option: str | None) -> str | None:
+    """What `--adapter` means: without it `CHROME_FLAGS` decide, and without those the browser's own default."""
+    return option if option is not None or given_flags() else "default"
+
+
+def check_adapter(probe: Mapping[str, Any], adapter: str | None) -> None:
+    """Raises NoAdapter unless the page found an adapter of the kind that was asked for."""
+    asked = f"--adapter {adapter}" if adapter else "CHROME_FLAGS"
+    if not probe["webgpu"]:
+        raise NoAdapter("this browser has no WebGPU (navigator.gpu is missing); a newer Chrome or Chromium has it")
+    info = probe["adapter"]
+    if info is None:
+        raise NoAdapter(
+            f"the browser finds no WebGPU adapter with {asked}; `webxpu doctor` shows what there is, "
+            "and --adapter swiftshader computes on the CPU"
+        )
+    if info["isFallbackAdapter"] and not any("swiftshader" in flag for flag in flags(adapter)):
+        raise NoAdapter(
+            f"the browser finds no GPU with {asked}, only {adapter_name(info)}, which computes on the CPU; "
+            "ask for it by --adapter swiftshader, or try --adapter vulkan"
+        )
+
+
+def adapter_name(info: Mapping[str, Any]) -> str:
+    """An adapter in words: its description where it has one, else vendor and architecture."""
+    words = [info.get("vendor"), info.get("architecture")]
+    return str(info.get("description") or " ".join(str(word) for word in words if word) or "an adapter without a name")
+
+
+@asynccontextmanager
+async def open_page(site: Path, adapter: str | None) -> AsyncIterator[OpenPage]:
+    """Serves the site, starts the browser, opens `/run/`; all of it ends with the block. Raises NoBrowser."""
+    from playwright.async_api import Error, async_playwright
+
+    options = launch_options(adapter)
+    with serving(site) as server:
+        async with async_playwright() as playwright:
+            try:
+                # A Ctrl-C is for us: it stops the reply, not the browser.
+                browser = await playwright.chromium.launch(**options, handle_sigint=False)
+            except Error as error:
+                raise NoBrowser(start_failed(error)) from error
+            try:
+                page = await browser.new_page()
+                await page.goto(f"{server.url}/run/")
+                probe = await page.evaluate("webxpuProbe()")
+                yield OpenPage(page, server, browser.version, probe)
+            finally:
+                await browser.close()
