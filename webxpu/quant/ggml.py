@@ -90,6 +90,11 @@ def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
     return f"{name}_ragged" if shape[-1] % width else name
 
 
+def part_chunk(part: str) -> int:
+    """`CHUNK` of a weight part: the consecutive weights that one lane takes at a time."""
+    return {"f16": 8, "bf16": 8, "q8_0": 16, "q4_0": 32, "q4_1": 32}.get(part, 4)
+
+
 def dequantize(blocks: Blocks) -> NDArray[np.float32]:
     """The weights as float32, `shape`. Bit for bit what `gguf.quants.dequantize` gives."""
     return _DEQUANTIZE[blocks.type](blocks.data).reshape(blocks.shape)
