@@ -1,0 +1,128 @@
+"""`webxpu run`: a model in a headless browser, its reply on the terminal as it is made."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import webxpu.errors as errors
+from webxpu.host import exits
+from webxpu.host.assets import DEFAULT_MODEL, read_lock
+from webxpu.host.browser import find_chrome
+from webxpu.host.exits import BadModel, PageError
+from webxpu.host.fetch import Report
+from webxpu.host.page import OpenPage, adapter_name, check_adapter, chosen_adapter, open_page
+from webxpu.host.progress import download_bars
+from webxpu.host.site import build_site
+
+# What `--json` prints, in this order; the page's answer has the same keys.
+RESULT_KEYS = (
+    "text",
+    "prompt_ids",
+    "ids",
+    "finish_reason",
+    "adapter",
+    "load_ms",
+    "prefill_ms",
+    "prefill_tokens_per_s",
+    "decode_tokens_per_s",
+    "dispatches_per_token",
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command. Standard output has the reply alone; everything else goes to standard error."""
+    find_chrome()
+    local = None
+    if options.model is not None and not re.match(r"https?://", options.model):
+        local = Path(options.model)
+        if not local.is_file():
+            raise BadModel(f"no file {local}")
+    with download_bars() as report:
+        site = build_site(report, model=options.model is None)
+    with download_bars() as report:
+        result = asyncio.run(_run(options, site, local, report))
+    if options.json:
+        print(json.dumps({key: result[key] for key in RESULT_KEYS}, ensure_ascii=False))
+    else:
+        print(flush=True)
+        print(summary(result), file=sys.stderr)
+    return exits.INTERRUPTED if result["finish_reason"] == "abort" else exits.OK
+
+
+async def _run(options: argparse.Namespace, site: Path, local: Path | None, report: Report) -> dict[str, Any]:
+    adapter = chosen_adapter(options.adapter)
+    async with open_page(site, adapter) as opened:
+        check_adapter(opened.probe, adapter)
+        if local is not None:
+            url = opened.server.share(local)
+        else:
+            url = options.model or f"{opened.server.url}/models/{read_lock()[DEFAULT_MODEL].file}"
+        await _connect(opened, options, Path(url).name, report)
+        answer = await opened.page.evaluate(
+            "options => webxpuRun(options)",
+            {
+                "url": url,
+                "prompt": options.prompt,
+                "chat": options.chat,
+                "maxTokens": options.max_tokens,
+                "temperature": options.temperature,
+                "seed": options.seed,
+            },
+        )
+    if "error" in answer:
+        raise page_error(answer["error"], options.model or "the default model")
+    return {"adapter": dict(opened.probe["adapter"]), **answer["result"]}
+
+
+async def _connect(opened: OpenPage, options: argparse.Namespace, name: str, report: Report) -> None:
+    """Lets the page hand over pieces and progress, and lets Ctrl-C stop the reply, and a second one everything."""
+
+    def piece(text: str) -> None:
+        if not options.json:
+            print(text, end="", flush=True)
+
+    def progress(loaded: int, total: int) -> None:
+        report(f"loading {name}", loaded, total)
+
+    await opened.page.expose_function("webxpuPiece", piece)
+    await opened.page.expose_function("webxpuProgress", progress)
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+
+    def interrupt() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        stopping.append(loop.create_task(opened.page.evaluate("webxpuAbort()")))
+        if main is not None:
+            loop.add_signal_handler(signal.SIGINT, main.cancel)
+
+    stopping: list[asyncio.Task[Any]] = []
+    if sys.platform != "win32":
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+
+
+def page_error(error: Mapping[str, str], model: str) -> Exception:
+    """The page's error as one of ours. `stage` says what was being done: start, load or generate."""
+    name, message, stage = error["name"], error["message"], error["stage"]
+    kind = getattr(errors, name, None)
+    if stage == "load" and name in ("FormatError", "Unsupported"):
+        return BadModel(f"{model}: {message}")
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        return kind(message)
+    return PageError(f"{stage} failed in the page: {name}: {message}")
+
+
+def summary(result: Mapping[str, Any]) -> str:
+    """One line about speed for the terminal."""
+    return (
+        f"{len(result['ids'])} tokens ({result['finish_reason']}), {result['decode_tokens_per_s']:.1f} tokens/s, "
+        f"prompt {len(result['prompt_ids'])} tokens in {result['prefill_ms'] / 1000:.2f} s, "
+        f"loaded in {result['load_ms'] / 1000:.2f} s, {adapter_name(result['adapter'])}"
+    )
