@@ -194,14 +194,22 @@ class Program:
         return list(zip(self._data["labels"], report["ms"], strict=True))
 
     def loop(
-        self, max_tokens: int, *, ring: Tensor, first: int, stops: Sequence[int] = (), timestamps: bool = False
+        self,
+        max_tokens: int,
+        *,
+        ring: Tensor,
+        first: int,
+        ready: int = 0,
+        stops: Sequence[int] = (),
+        timestamps: bool = False,
     ) -> Loop:
         """Runs this program a token a time, several batches ahead, until `max_tokens`, a stop id or abort.
 
         ring (C,) int32: the program's last kernel appends each id to it; the first new one lands at element `first`.
+        ready: ids that work submitted before, such as a prompt's last program, appends there itself; they come first.
         """
         options = {
-            "program": self.handle, "ring": ring.handle, "first": first, "maxTokens": max_tokens,
+            "program": self.handle, "ring": ring.handle, "first": first, "maxTokens": max_tokens, "ready": ready,
             "stops": [int(i) for i in stops], "timestamps": timestamps,
         }  # fmt: skip
         return Loop(self.device, self.device.bridge.open_loop(self.device.handle, options))
