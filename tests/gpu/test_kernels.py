@@ -77,6 +77,7 @@ ALL = {
         (FULL, "f16", "kernel.nvidia.f16", "target+dtype"),
         (FULL, None, "kernel.nvidia.dp4a+subgroups", "target"),
         (Gpu({}, frozenset({"subgroups"}), target="nvidia"), None, "kernel.nvidia.subgroups", "target"),
+        (Gpu({}, frozenset({"subgroups"}), target="cpu"), None, "kernel", "portable"),
         (FULL.override({"op/kernel": "kernel.f16"}), None, "kernel.f16", "override"),
     ],
 )

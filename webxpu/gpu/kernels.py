@@ -107,7 +107,8 @@ def resolve(
     root: Path | None = None,
 ) -> Kernel:
     """The kernel this device gets: an override, else target+dtype, target, dtype, portable; within a rung the variant
-    with the most features that the device has. Raises KernelError where nothing fits or an override names no file.
+    with the most features that the device has (on a CPU adapter, the fewest). Raises KernelError where nothing fits or
+    an override names no file.
     """
     have = [v for v in variants(op, root) if v.entry == entry]
     if not have:
@@ -132,7 +133,9 @@ def resolve(
         tried.append(".".join(filter(None, (entry, target, rung_dtype))))
         fits = [v for v in have if (v.target, v.dtype) == (target, rung_dtype) and gpu.features.issuperset(v.features)]
         if fits:
-            best = max(fits, key=lambda v: (len(v.features), v.features))
+            # A CPU adapter's subgroups are a few lanes, and what they save there is less than they cost.
+            choose = min if gpu.target == "cpu" else max
+            best = choose(fits, key=lambda v: (len(v.features), v.features))
             return Kernel(op, best, weights, rung, tuple(tried))
     raise KernelError(f"kernels/{op}: no variant of {entry!r} fits this device; tried {tried}")
 
