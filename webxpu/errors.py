@@ -9,6 +9,10 @@ class FormatError(ValueError):
     """A file is not what it claims to be; the message quotes the offset and the bytes found."""
 
 
+class TemplateError(ValueError):
+    """A chat template is broken, or refused these messages; the message names the template's line."""
+
+
 class Unsupported(RuntimeError):
     """Valid input that this device, browser or version of webxpu cannot handle."""
 

@@ -1,0 +1,178 @@
+"""A tokenizer.json out of GGUF metadata, for byte-level BPE vocabularies (`tokenizer.ggml.model` = `gpt2`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.gguf import metadata_value
+from webxpu.text.pretokenizers import PRE_TOKENIZERS, PreTokenizer
+
+
+class TokenType(IntEnum):
+    """`tokenizer.ggml.token_type`."""
+
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+_SPECIAL = (TokenType.CONTROL, TokenType.UNKNOWN)
+_EOS_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+
+
+def token_pieces(metadata: Mapping[str, Any]) -> list[str]:
+    """`tokenizer.ggml.tokens`."""
+    pieces = metadata_value(metadata, "tokenizer.ggml.tokens", list)
+    if not all(isinstance(piece, str) for piece in pieces):
+        raise FormatError("tokenizer: tokenizer.ggml.tokens must be a list of strings")
+    return pieces
+
+
+def token_id(metadata: Mapping[str, Any], name: str, vocab_size: int) -> int | None:
+    """`tokenizer.ggml.<name>`, or None. Raises FormatError for an id that the vocabulary does not have."""
+    key = f"tokenizer.ggml.{name}"
+    if key not in metadata:
+        return None
+    value = metadata_value(metadata, key, int)
+    if not 0 <= value < vocab_size:
+        raise FormatError(f"tokenizer: {key} must be in the vocabulary of {vocab_size} tokens, got {value}")
+    return value
+
+
+def eos_ids(metadata: Mapping[str, Any], vocab_size: int) -> list[int]:
+    """Ids that the metadata names as the end of a text, a turn or a message."""
+    return [i for i in (token_id(metadata, name, vocab_size) for name in _EOS_KEYS) if i is not None]
+
+
+def adds_bos(metadata: Mapping[str, Any]) -> bool:
+    """Whether a text begins with a beginning-of-text token."""
+    return metadata_value(metadata, "tokenizer.ggml.add_bos_token", bool, _rule(metadata).add_bos)
+
+
+def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The tokenizer as a tokenizer.json, the same for the Rust and the JavaScript library.
+
+    Each word pattern is a Split of its own before a ByteLevel without one: the libraries' built-in Digits and ByteLevel
+    patterns disagree about what a digit (only ASCII in JavaScript) and what a space is.
+
+    Raises FormatError for broken metadata, Unsupported for a tokenizer that is not byte-level BPE or whose rule of
+    cutting words is not known.
+    """
+    model = metadata_value(metadata, "tokenizer.ggml.model", str)
+    if model != "gpt2":
+        raise Unsupported(f"tokenizer: tokenizer.ggml.model {model!r} is not supported; byte-level BPE, 'gpt2', is")
+    rule = _rule(metadata)
+    pieces = token_pieces(metadata)
+    vocab = {piece: index for index, piece in enumerate(pieces)}
+    merges = list(_merges(metadata_value(metadata, "tokenizer.ggml.merges", list), vocab))
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": _added_tokens(metadata, pieces),
+        "normalizer": {"type": "NFC"} if rule.nfc else None,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*map(_split, rule.patterns), _byte_level()]},
+        "post_processor": _post_processor(metadata, pieces),
+        "decoder": _byte_level(),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": rule.ignore_merges,
+            "vocab": vocab,
+            "merges": merges,
+        },
+    }
+
+
+def _rule(metadata: Mapping[str, Any]) -> PreTokenizer:
+    name = metadata_value(metadata, "tokenizer.ggml.pre", str, "default")
+    if name not in PRE_TOKENIZERS:
+        known = ", ".join(sorted(PRE_TOKENIZERS))
+        raise Unsupported(f"tokenizer: tokenizer.ggml.pre {name!r} is not supported; known are {known}")
+    return PRE_TOKENIZERS[name]
+
+
+def _merges(lines: list[Any], vocab: Mapping[str, int]) -> Iterable[list[str]]:
+    """Pairs in rank order. The space that parts them is the second character's at the earliest."""
+    for index, line in enumerate(lines):
+        if not isinstance(line, str):
+            raise FormatError(f"tokenizer: merge {index} must be a string, got {type(line).__name__}")
+        space = line.find(" ", 1)
+        left, right = line[:space], line[space + 1 :]
+        if space < 0 or not (left in vocab and right in vocab and left + right in vocab):
+            raise FormatError(f"tokenizer: merge {index} must join two tokens to a third, got {line[:80]!r}")
+        yield [left, right]
+
+
+def _token_types(metadata: Mapping[str, Any], vocab_size: int) -> list[int]:
+    types = metadata.get("tokenizer.ggml.token_type")
+    if types is None:
+        return [TokenType.NORMAL] * vocab_size
+    if not isinstance(types, np.ndarray) or types.dtype.kind not in "iu" or len(types) != vocab_size:
+        raise FormatError(f"tokenizer: tokenizer.ggml.token_type must be {vocab_size} integers, one a token")
+    return list(map(int, types))
+
+
+def _added_tokens(metadata: Mapping[str, Any], pieces: list[str]) -> list[dict[str, Any]]:
+    """Tokens that are matched in the text before it is cut: control tokens (special) and user-defined ones."""
+    return [
+        {
+            "id": index,
+            "content": piece,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": kind in _SPECIAL,
+        }
+        for index, (piece, kind) in enumerate(zip(pieces, _token_types(metadata, len(pieces))))
+        if piece and kind in (*_SPECIAL, TokenType.USER_DEFINED)
+    ]
+
+
+def _split(pattern: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+
+
+def _byte_level() -> dict[str, Any]:
+    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+
+
+def _post_processor(metadata: Mapping[str, Any], pieces: list[str]) -> dict[str, Any] | None:
+    """Adds the tokens that the file wants around a text, when asked for."""
+    wanted = {
+        "bos": adds_bos(metadata),
+        "eos": metadata_value(metadata, "tokenizer.ggml.add_eos_token", bool, False),
+    }
+    ids = {}
+    for name in (name for name, add in wanted.items() if add):
+        index = token_id(metadata, f"{name}_token_id", len(pieces))
+        if index is None:
+            raise FormatError(f"tokenizer: tokenizer.ggml.{name}_token_id is missing, though the token is to be added")
+        ids[name] = index
+    if not ids:
+        return None
+    around = {name: [{"SpecialToken": {"id": pieces[i], "type_id": 0}}] for name, i in ids.items()}
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    single = [*around.get("bos", []), first, *around.get("eos", [])]
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, *around.get("bos", []), second, *around.get("eos", [])],
+        "special_tokens": {
+            pieces[i]: {"id": pieces[i], "ids": [i], "tokens": [pieces[i]]} for i in dict.fromkeys(ids.values())
+        },
+    }

@@ -1,0 +1,172 @@
+"""Text to ids and back, for Hugging Face's tokenizer.json and for the tokenizer inside a GGUF file.
+
+Encoding is `tokenizers` in CPython, `@huggingface/tokenizers` in the browser, from the same JSON; decoding is Python.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from webxpu.errors import FormatError, ShapeError, Unsupported
+from webxpu.text import gguf_tokenizer
+from webxpu.text.pieces import piece_decoder
+from webxpu.text.stream import TextStream
+
+# Special tokens that end a turn in some family of models; files often name only the one that ends a text.
+TURN_ENDS = frozenset(
+    ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|end_of_text|>", "<|endoftext|>")
+)
+
+_Encode = Callable[[str, bool], list[int]]
+
+
+class Tokenizer:
+    """A vocabulary with its rules.
+
+    vocab_size   ids are below it
+    special_ids  ids of control tokens, which `decode` leaves out unless told otherwise
+    bos_id       the token that begins a text, or None
+    eos_ids      every token that ends a text or a turn, the file's own first
+    add_bos      whether `add_special` puts bos_id first
+    """
+
+    def __init__(
+        self, tokenizer_json: Mapping[str, Any], *, bos_id: int | None, eos_ids: Iterable[int], add_bos: bool
+    ) -> None:
+        self._json = {"normalizer": None, "pre_tokenizer": None, "post_processor": None, **tokenizer_json}
+        self._pieces = _pieces(self._json)
+        self._added = {token["id"]: token["content"] for token in self._json.get("added_tokens", ())}
+        self._piece_bytes, self.strip_left = piece_decoder(self._json.get("decoder"))
+        self._bytes: dict[int, bytes] = {}
+        self.vocab_size = max(self._pieces, default=-1) + 1
+        self.special_ids = frozenset(t["id"] for t in self._json.get("added_tokens", ()) if t["special"])
+        self.bos_id = bos_id
+        ends = (index for index in sorted(self.special_ids) if self._added[index] in TURN_ENDS)
+        self.eos_ids = tuple(dict.fromkeys((*eos_ids, *ends)))
+        self.add_bos = add_bos
+        self._encode = _backend(self._json)
+        self._encode_plain: _Encode | None = None
+
+    @classmethod
+    def from_gguf(cls, metadata: Mapping[str, Any]) -> Tokenizer:
+        """From a GGUF file's metadata. Raises FormatError, and Unsupported for a kind of tokenizer not known here."""
+        described = gguf_tokenizer.tokenizer_json(metadata)
+        size = len(gguf_tokenizer.token_pieces(metadata))
+        return cls(
+            described,
+            bos_id=gguf_tokenizer.token_id(metadata, "bos_token_id", size),
+            eos_ids=gguf_tokenizer.eos_ids(metadata, size),
+            add_bos=gguf_tokenizer.adds_bos(metadata),
+        )
+
+    @classmethod
+    def from_json(cls, tokenizer_json: str | Mapping[str, Any], config: str | Mapping[str, Any] = "{}") -> Tokenizer:
+        """From a tokenizer.json and, for the tokens that begin and end a text, its tokenizer_config.json."""
+        described = _parsed("tokenizer.json", tokenizer_json)
+        if not isinstance(described.get("model"), Mapping) or not described["model"].get("vocab"):
+            raise FormatError("tokenizer.json: must have a model with a vocabulary")
+        settings = _parsed("tokenizer_config.json", config)
+        ids = {piece: index for index, piece in _pieces(described).items()}
+        bos, eos = (ids.get(_content(settings.get(key))) for key in ("bos_token", "eos_token"))
+        first = _first_added(described.get("post_processor"))
+        return cls(
+            described,
+            bos_id=bos,
+            eos_ids=() if eos is None else (eos,),
+            add_bos=bos is not None and first is not None and ids.get(first) == bos,
+        )
+
+    def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
+        """Ids of a text.
+
+        add_special    puts the tokens around it that the model wants (often none)
+        parse_special  a control token's name in the text is that token; else it is text like any other
+        """
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # lone surrogates have no UTF-8
+        if parse_special:
+            return self._encode(text, add_special)
+        if self._encode_plain is None:
+            self._encode_plain = _backend(_without_special(self._json))
+        return self._encode_plain(text, add_special)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token stands for; a control token's are its name. Raises ShapeError for no id."""
+        found = self._bytes.get(token_id)
+        if found is None:
+            if token_id not in self._pieces:
+                raise ShapeError(f"token_bytes: id must be one of {self.vocab_size} tokens, got {token_id}")
+            piece = self._pieces[token_id]
+            found = piece.encode() if token_id in self._added else self._piece_bytes(piece)
+            self._bytes[token_id] = found
+        return found
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
+        """The text of ids. Bytes that are no UTF-8 become U+FFFD."""
+        stream = TextStream(self, skip_special=skip_special)
+        return stream.push(ids) + stream.finish()
+
+
+def _backend(tokenizer_json: Mapping[str, Any]) -> _Encode:
+    """The library that encodes: PyPI's `tokenizers`, in the browser the bridge's JavaScript one."""
+    text = json.dumps(tokenizer_json, ensure_ascii=False)
+    if sys.platform == "emscripten":
+        from webxpu import bridge
+
+        handle = bridge.create_tokenizer(text, '{"clean_up_tokenization_spaces": false}')
+        return lambda text, add_special: bridge.encode_text(handle, text, add_special)
+    from tokenizers import Tokenizer as RustTokenizer
+
+    try:
+        tokenizer = RustTokenizer.from_str(text)
+    except Exception as e:  # the library raises nothing more specific
+        raise FormatError(f"tokenizer: must be one that `tokenizers` can read, got {e}") from e
+    return lambda text, add_special: list(tokenizer.encode(text, add_special_tokens=add_special).ids)
+
+
+def _parsed(what: str, source: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(source, str):
+        return source
+    try:
+        value = json.loads(source)
+    except ValueError as e:
+        raise FormatError(f"{what}: must be JSON, got {e}") from e
+    if not isinstance(value, dict):
+        raise FormatError(f"{what}: must be an object, got {type(value).__name__}")
+    return value
+
+
+def _pieces(tokenizer_json: Mapping[str, Any]) -> dict[int, str]:
+    """Pieces by id; added tokens count last. A Unigram vocabulary is a list of pieces with scores."""
+    vocab = tokenizer_json["model"]["vocab"]
+    if isinstance(vocab, Mapping):
+        pieces = {index: piece for piece, index in vocab.items()}
+    else:
+        pieces = {index: piece for index, (piece, _score) in enumerate(vocab)}
+    pieces.update((token["id"], token["content"]) for token in tokenizer_json.get("added_tokens", ()))
+    return pieces
+
+
+def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tokenizer, for which names of control tokens are plain text."""
+    if tokenizer_json["model"]["type"] != "BPE":  # a Unigram model would still find the name, as a piece
+        raise Unsupported("tokenizer: names of control tokens can be plain text only in a BPE vocabulary")
+    added = [token for token in tokenizer_json.get("added_tokens", ()) if not token["special"]]
+    return {**tokenizer_json, "added_tokens": added}
+
+
+def _content(token: Any) -> str:
+    """A token in tokenizer_config.json: its text, or an object that has it."""
+    return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")
+
+
+def _first_added(post_processor: Mapping[str, Any] | None) -> str | None:
+    """The token that a tokenizer.json's post-processor puts first, or None."""
+    if post_processor is None:
+        return None
+    for step in post_processor.get("processors", [post_processor]):
+        if step["type"] == "TemplateProcessing" and step["single"] and "SpecialToken" in step["single"][0]:
+            return str(step["single"][0]["SpecialToken"]["id"])
+    return None
