@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import re
 import signal
@@ -47,8 +48,11 @@ def run(options: argparse.Namespace) -> int:
             raise BadModel(f"no file {local}")
     with download_bars() as report:
         site = build_site(report, model=options.model is None)
-    with download_bars() as report:
-        result = asyncio.run(_run(options, site, local, report))
+    try:
+        with download_bars() as report:
+            result = asyncio.run(_run(options, site, local, report))
+    except asyncio.CancelledError:
+        return exits.INTERRUPTED
     if options.json:
         print(json.dumps({key: result[key] for key in RESULT_KEYS}, ensure_ascii=False))
     else:
@@ -83,28 +87,28 @@ async def _run(options: argparse.Namespace, site: Path, local: Path | None, repo
 
 
 async def _connect(opened: OpenPage, options: argparse.Namespace, name: str, report: Report) -> None:
-    """Lets the page hand over pieces and progress, and lets Ctrl-C stop the reply, and a second one everything."""
+    """Lets the page hand over pieces and progress. Ctrl-C stops a reply that has begun, else (or again) everything."""
+    loop, main = asyncio.get_running_loop(), asyncio.current_task()
+    begun: list[str] = []
+    stopping: list[asyncio.Task[Any]] = []
 
     def piece(text: str) -> None:
+        begun.append(text)
         if not options.json:
             print(text, end="", flush=True)
 
     def progress(loaded: int, total: int) -> None:
         report(f"loading {name}", loaded, total)
 
+    def interrupt() -> None:
+        if begun and not stopping:
+            stopping.append(loop.create_task(opened.page.evaluate("webxpuAbort()")))
+        elif main is not None:
+            main.cancel()
+
     await opened.page.expose_function("webxpuPiece", piece)
     await opened.page.expose_function("webxpuProgress", progress)
-    loop = asyncio.get_running_loop()
-    main = asyncio.current_task()
-
-    def interrupt() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
-        stopping.append(loop.create_task(opened.page.evaluate("webxpuAbort()")))
-        if main is not None:
-            loop.add_signal_handler(signal.SIGINT, main.cancel)
-
-    stopping: list[asyncio.Task[Any]] = []
-    if sys.platform != "win32":
+    with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C ends everything at once
         loop.add_signal_handler(signal.SIGINT, interrupt)
 
 
