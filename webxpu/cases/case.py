@@ -68,7 +68,7 @@ class Disagreement:
 
 
 def agree(got: ArrayLike, want: ArrayLike, tolerance: Tolerance) -> Disagreement | None:
-    """None where every element agrees, else the worst. NaN agrees with nothing, infinities neither: test those directly.
+    """None where every element agrees, else the worst. NaN agrees with nothing, infinities neither: test them directly.
 
     Raises ShapeError where the shapes differ.
     """

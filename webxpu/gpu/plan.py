@@ -98,6 +98,11 @@ def fold(groups: int) -> tuple[int, int, int]:
     return (-(-groups // rows), rows, 1)
 
 
+def flat_grid(elements: int) -> tuple[int, int, int]:
+    """The grid of a kernel whose workgroups of 256 threads take 1,024 elements each, in `kernels/_with/flat.wgsl`."""
+    return fold(-(-elements // 1024))
+
+
 @dataclass(frozen=True)
 class Value:
     """An array inside a composition: an argument of the outer op, or what an inner op made."""

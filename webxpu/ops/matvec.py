@@ -71,11 +71,11 @@ def row_lanes(gpu: Gpu, n: int, chunks: int) -> tuple[int, int]:
     return lanes, rows
 
 
-def check_weight(op_name: str, weight: Spec) -> tuple[int, int]:
-    """N and K of a weight argument. Raises ShapeError unless it is a float32 matrix or a block weight."""
-    check(len(weight.shape) == 2, op_name, "weight", "of shape (N, K)", weight)
+def check_weight(op_name: str, weight: Spec, name: str = "weight", shape: str = "(N, K)") -> tuple[int, int]:
+    """The two sizes of a weight argument. Raises ShapeError unless it is a float32 matrix or a block weight."""
+    check(len(weight.shape) == 2, op_name, name, f"of shape {shape}", weight)
     known = weight.dtype == "float32" or is_block_type(weight.dtype)
-    check(known, op_name, "weight", f"float32 or Blocks of {', '.join(BLOCK_TYPES)}", weight)
+    check(known, op_name, name, f"float32 or Blocks of {', '.join(BLOCK_TYPES)}", weight)
     return weight.shape[0], weight.shape[1]
 
 

@@ -16,7 +16,7 @@ from webxpu.errors import ShapeError
 
 @dataclass(frozen=True)
 class BlockType:
-    """A weight type: `elements` weights in `nbytes` bytes. `planes` says that the GPU copy is split (see `to_planes`)."""
+    """A weight type: `elements` weights in `nbytes` bytes. `planes`: the GPU copy is split, see `to_stored`."""
 
     name: str
     elements: int
@@ -73,16 +73,18 @@ def stored_nbytes(type_name: str, shape: tuple[int, ...]) -> int:
     """Bytes of a weight on the GPU: its planes each padded to 16, or the file's bytes padded to 4."""
     block = BLOCK_TYPES[type_name]
     size = nbytes(type_name, shape)
-    if not block.planes:
-        return -(-size // 4) * 4
-    blocks = math.prod(shape) // block.elements
-    codes = block.nbytes - 2
-    return -(-blocks * codes // 16) * 16 + -(-blocks * 2 // 16) * 16
+    return sum(planes_nbytes(type_name, math.prod(shape) // block.elements)) if block.planes else -(-size // 4) * 4
+
+
+def planes_nbytes(type_name: str, blocks: int) -> tuple[int, int]:
+    """Bytes of the plane of codes and of the plane of float16 scales, each padded to 16."""
+    codes = BLOCK_TYPES[type_name].nbytes - 2
+    return -(-blocks * codes // 16) * 16, -(-blocks * 2 // 16) * 16
 
 
 def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
-    """The part in `kernels/_with/weights/` that reads a weight of `shape` (N, K): its type, or `<type>_ragged` where a row
-    is no whole number of 16-byte loads (`x` is then an array of f32, not of vec4)."""
+    """The part in `kernels/_with/weights/` that reads a weight of `shape` (N, K): its type, or `<type>_ragged` where a
+    row is no whole number of 16-byte loads (`x` is then an array of f32, not of vec4)."""
     if type_name not in ("float32", *BLOCK_TYPES):
         raise ShapeError(f"weight_part: weight must be float32 or one of {sorted(BLOCK_TYPES)}, got {type_name}")
     name = "f32" if type_name == "float32" else type_name
