@@ -44,6 +44,7 @@ $(VENV)/.ready: pyproject.toml
 	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
 	  $(call apt,python3-venv,Python has no ensurepip)
 	fi
+	echo "Making $(VENV) with webxpu and its tools; this takes a minute or two."
 	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[host]'
@@ -56,6 +57,7 @@ setup: $(VENV)/.ready
 	if ! $(BIN)/python -m webxpu.host.browser >/dev/null 2>&1; then
 	  if [ -n "$${CHROME:-}" ]; then $(BIN)/python -m webxpu.host.browser; fi
 	  $(call apt,chromium fonts-liberation fonts-noto-color-emoji,No Chrome or Chromium was found)
+	  $(BIN)/python -m webxpu.host.browser >/dev/null
 	fi
 	$(BIN)/webxpu fetch --quiet
 
