@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from webxpu.errors import ShapeError
-from webxpu.formats.gguf import ReadRange
+from webxpu.formats.window import ReadRange
 from webxpu.gpu.seam import Bridge
 
 KINDS = ("url", "file", "opfs")

@@ -1,0 +1,214 @@
+"""Which file tensors make which weight, for the reference and for the GPU."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+
+from tests.llm import tiny
+from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.gguf import TensorInfo
+from webxpu.gpu.plan import Spec
+from webxpu.gpu.target import Gpu
+from webxpu.llm.config import Config
+from webxpu.llm.models import architectures, find, llama
+from webxpu.llm.source import Source
+from webxpu.llm.weights import Weight, Weights, allocate, pieces, read_arrays, upload
+from webxpu.quant.ggml import Blocks, dequantize, to_stored
+
+CONFIG, ARRAYS = tiny.model()
+
+
+def tensors(**changes: TensorInfo | None) -> dict[str, TensorInfo]:
+    """The tiny file's table with rows replaced or, by None, left out; `__` stands for a dot."""
+    table: dict[str, Any] = dict(tiny.header().tensors) | {k.replace("__", "."): v for k, v in changes.items()}
+    return {name: info for name, info in table.items() if info is not None}
+
+
+def info(name: str, kind: str, shape: tuple[int, ...], start: int, file: str = "f.gguf") -> TensorInfo:
+    return TensorInfo(name, kind, shape, start, Spec(shape, "float32" if kind == "f32" else kind).nbytes, file)
+
+
+class FakeDevice:
+    """Hands out buffers by number and takes the bridge's upload."""
+
+    def __init__(self) -> None:
+        self.made: list[SimpleNamespace] = []
+        self.uploads: list[dict[str, Any]] = []
+        self.handle = 1
+        self.bridge = self
+        self.gpu = Gpu(limits={})
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> SimpleNamespace:
+        self.made.append(SimpleNamespace(handle=len(self.made), offset=0, nbytes=Spec(shape, dtype).nbytes))
+        return self.made[-1]
+
+    async def upload(self, device: int, options: dict[str, Any]) -> None:
+        assert device == self.handle
+        self.uploads.append(options)
+        for loaded in (1, sum(piece["bytes"] for piece in options["pieces"])):
+            options["onProgress"](loaded, -1)
+
+
+def test_arrays_are_what_the_gguf_package_reads_with_query_key_and_value_rows_stacked() -> None:
+    theirs = {t.name: gguf.dequantize(t.data, t.tensor_type) for t in gguf.GGUFReader(tiny.FILE).tensors}
+    ours = {name: dequantize(a) if isinstance(a, Blocks) else a for name, a in ARRAYS.items()}
+    assert len(ours) == 3 + 6 * 2
+    np.testing.assert_array_equal(ours["embedding"], theirs["token_embd.weight"])
+    np.testing.assert_array_equal(ours["head"], theirs["output.weight"])
+    np.testing.assert_array_equal(ours["head_gain"], theirs["output_norm.weight"])
+    for i in range(2):
+        for ours_name, parts in {
+            "attention_gain": ["attn_norm"], "qkv": ["attn_q", "attn_k", "attn_v"], "attention_out": ["attn_output"],
+            "ffn_gain": ["ffn_norm"], "gate_up": ["ffn_gate", "ffn_up"], "down": ["ffn_down"],
+        }.items():  # fmt: skip
+            stacked = np.concatenate([theirs[f"blk.{i}.{part}.weight"] for part in parts])
+            np.testing.assert_array_equal(ours[f"{i}.{ours_name}"], stacked)
+
+
+def test_a_file_without_an_output_matrix_uses_its_embedding_once() -> None:
+    weights = llama.weights(CONFIG, tensors(output__weight=None))
+    device = FakeDevice()
+    made = allocate(device, weights)  # type: ignore[arg-type]
+    assert made["head"] is made["embedding"]
+    assert len(device.made) == len(weights) - 1
+    starts = [piece["start"] for piece in pieces(weights, made, [])["tiny_llama.gguf"]]
+    assert len(starts) == len(set(starts)) == len(tiny.header().tensors) - 1
+
+
+def test_uploaded_pieces_put_every_stored_byte_in_its_place() -> None:
+    """Plays the bridge: copies ranges, and splits the blocks of plane types by the numbers in each piece."""
+    _, weights, _ = tiny.loaded(tiny.FILE, tiny.header())
+    device, data = FakeDevice(), tiny.FILE.read_bytes()
+    made = allocate(device, weights)  # type: ignore[arg-type]
+    planes = {"q4_0": 18, "q8_0": 34}
+    buffers = [np.full(tensor.nbytes, 0xAA, np.uint8) for tensor in device.made]
+    wanted = pieces(weights, made, list(planes))["tiny_llama.gguf"]
+    assert [piece["start"] for piece in wanted] == sorted(piece["start"] for piece in wanted)
+    for piece in wanted:
+        raw = np.frombuffer(data, np.uint8, piece["bytes"], piece["start"])
+        target = buffers[piece["buffer"]]
+        if piece["transform"] is None:
+            target[piece["offset"] : piece["offset"] + len(raw)] = raw
+            continue
+        size = list(planes.values())[piece["transform"]]
+        blocks = raw.reshape(-1, size)
+        first, total, codes = piece["targetBlock"], piece["totalBlocks"], size - 2
+        scales_at = -(-total * codes // 16) * 16
+        target[first * codes : (first + len(blocks)) * codes] = blocks[:, 2:].reshape(-1)
+        at = scales_at + first * 2
+        target[at : at + len(blocks) * 2] = blocks[:, :2].reshape(-1)
+        assert piece["targetBytes"] == len(target)
+    for name, array in ARRAYS.items():
+        stored = to_stored(array) if isinstance(array, Blocks) else array.reshape(-1).view(np.uint8)
+        np.testing.assert_array_equal(buffers[made[name].handle][: len(stored)], stored, err_msg=name)
+
+
+def test_a_missing_tensor_is_named() -> None:
+    with pytest.raises(FormatError, match=r"^weights: the file has no tensor 'blk\.1\.ffn_up\.weight'$"):
+        llama.weights(CONFIG, tensors(blk__1__ffn_up__weight=None))
+
+
+def test_a_tensor_of_another_shape_than_the_metadata_says_is_named() -> None:
+    wrong = dataclasses.replace(tiny.header().tensors["blk.0.attn_k.weight"], shape=(64, 256))
+    with pytest.raises(
+        FormatError, match=r"^weights: blk\.0\.attn_k\.weight must have the shape \[128, 256\], got \[64, 256\]$"
+    ):
+        llama.weights(CONFIG, tensors(blk__0__attn_k__weight=wrong))
+
+
+def test_a_tensor_that_the_forward_would_leave_out_is_refused() -> None:
+    with pytest.raises(Unsupported, match=r"^weights: the file has a tensor 'blk\.0\.attn_q\.bias' that this"):
+        llama.weights(CONFIG, tensors(blk__0__attn_q__bias=info("blk.0.attn_q.bias", "f32", (256,), 0)))
+
+
+def test_stacked_tensors_of_different_types_are_refused_by_name() -> None:
+    other = info("blk.0.attn_v.weight", "q8_0", (128, 256), 0)
+    with pytest.raises(
+        Unsupported, match=r"must have one type, got .*attn_k\.weight q4_1, blk\.0\.attn_v\.weight q8_0$"
+    ):
+        llama.weights(CONFIG, tensors(blk__0__attn_v__weight=other))
+
+
+def test_a_gain_that_is_not_f32_is_refused() -> None:
+    half = info("output_norm.weight", "f16", (256,), 0)
+    with pytest.raises(Unsupported, match=r"^weights: output_norm\.weight must be f32, .*, got f16$"):
+        llama.weights(CONFIG, tensors(output_norm__weight=half))
+
+
+def test_a_type_without_kernels_is_refused() -> None:
+    odd = dataclasses.replace(tiny.header().tensors["output.weight"], type="q6_k")
+    with pytest.raises(Unsupported, match=r"tensor 'output\.weight' has type q6_k, which webxpu cannot compute with$"):
+        llama.weights(CONFIG, tensors(output__weight=odd))
+
+
+def test_an_architecture_without_a_file_is_refused_with_the_names_that_have_one() -> None:
+    assert architectures() == ["llama"]
+    with pytest.raises(Unsupported, match=r"^load: general\.architecture must be one of llama, got 'os'$"):
+        find("os")
+
+
+def two_files() -> tuple[Weights, FakeDevice, dict[str, Any]]:
+    weights = Weights({})
+    for name, start, file in [("a", 32, "m-00001-of-00002.gguf"), ("b", 96, "m-00002-of-00002.gguf")]:
+        weights[name] = Weight(name, "float32", (4, 4), (info(name, "f32", (4, 4), start, file),))
+    device = FakeDevice()
+    return weights, device, allocate(device, weights)  # type: ignore[arg-type]
+
+
+def test_a_split_model_is_uploaded_file_by_file_with_one_progress() -> None:
+    weights, device, made = two_files()
+    seen: list[tuple[int, int]] = []
+    source = Source.parse("https://host/m-00001-of-00002.gguf")
+    asyncio.run(upload(device, source, weights, made, lambda *at: seen.append(at)))  # type: ignore[arg-type]
+    assert [u["source"]["url"][-22:] for u in device.uploads] == ["/m-00001-of-00002.gguf", "/m-00002-of-00002.gguf"]
+    assert [[p["start"] for p in u["pieces"]] for u in device.uploads] == [[32], [96]]
+    assert seen == [(1, 128), (64, 128), (65, 128), (128, 128)]
+
+
+def test_only_types_with_planes_are_split_on_their_way_and_each_piece_names_its_pass() -> None:
+    _, weights, _ = tiny.loaded(tiny.FILE, tiny.header())
+    device = FakeDevice()
+    made = allocate(device, weights)  # type: ignore[arg-type]
+    asyncio.run(upload(device, Source.parse("file:x"), weights, made))  # type: ignore[arg-type]
+    [sent] = device.uploads
+    assert [(t["block"], t["constants"]) for t in sent["transforms"]] == [
+        (34, {"CODE_WORDS": 8}),
+        (18, {"CODE_WORDS": 4}),
+    ]
+    assert all("fn main(" in t["module"]["code"] and t["module"]["segments"] for t in sent["transforms"])
+    types = {piece["start"]: piece["transform"] for piece in sent["pieces"]}
+    for part in tiny.header().tensors.values():
+        assert types[part.start] == {"q8_0": 0, "q4_0": 1}.get(part.type)
+
+
+def test_the_file_name_in_the_table_does_not_replace_the_source_of_a_single_file() -> None:
+    weights, device, made = two_files()
+    del weights["b"]
+    asyncio.run(upload(device, Source.parse("file:dropped"), weights, made))  # type: ignore[arg-type]
+    assert [u["source"] for u in device.uploads] == [{"file": "dropped"}]
+
+
+def test_a_piece_that_webgpu_could_not_copy_is_refused() -> None:
+    odd = Weight("odd", "f16", (3, 1), (info("odd", "f16", (3, 1), 0),))
+    odd = dataclasses.replace(odd, parts=(dataclasses.replace(odd.parts[0], nbytes=6),))
+    with pytest.raises(Unsupported, match=r"^weights: odd must be a multiple of 4 bytes long, got 6 bytes$"):
+        pieces({"odd": odd}, {"odd": SimpleNamespace(handle=0, offset=0, nbytes=8)}, [])  # type: ignore[dict-item]
+
+
+def test_read_arrays_keeps_blocks_as_they_are() -> None:
+    part = info("w", "q4_1", (2, 32), 0)
+    arrays = read_arrays({"w": Weight("w", "q4_1", (2, 32), (part,))}, lambda _: bytes(range(40)))
+    assert isinstance(arrays["w"], Blocks)
+    assert arrays["w"].data.tolist() == list(range(40))
+
+
+def test_the_configuration_of_the_tiny_file_is_read() -> None:
+    assert Config("llama", 2, 256, 512, 4, 2, 64, 320, 10000.0, CONFIG.rms_eps, 512) == CONFIG
+    assert CONFIG.rms_eps == pytest.approx(1e-5)

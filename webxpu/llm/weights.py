@@ -1,0 +1,178 @@
+"""Which tensors of a file make which weight of a model, and how their bytes reach the GPU or a NumPy array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.gguf import TensorInfo
+from webxpu.gpu.device import Device
+from webxpu.gpu.kernels import assemble
+from webxpu.gpu.plan import Spec
+from webxpu.gpu.tensor import Tensor
+from webxpu.llm.source import Source
+from webxpu.ops.split_planes import split_planes
+from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+
+# Bytes that the browser holds at once on their way from the network to the GPU.
+CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One weight as kernels read it: file tensors of one type, their rows stacked in order.
+
+    type   "float32" or a block type
+    """
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    parts: tuple[TensorInfo, ...]
+
+
+class Weights(dict[str, Weight]):
+    """The weights of a model by its own names, filled by `models/<architecture>.py` from a file's tensor table."""
+
+    def __init__(self, tensors: Mapping[str, TensorInfo]) -> None:
+        super().__init__()
+        self._tensors = tensors
+
+    def take(self, name: str, parts: Mapping[str, tuple[int, ...]]) -> None:
+        """Makes weight `name` from file tensors, each with the shape it must have, stacked along the first axis.
+
+        Raises FormatError where one is missing or has another shape, Unsupported where types cannot be stacked.
+        """
+        infos = [self._find(tensor, shape) for tensor, shape in parts.items()]
+        types = {info.type for info in infos}
+        if len(types) > 1:
+            listed = ", ".join(f"{info.name} {info.type}" for info in infos)
+            raise Unsupported(f"weights: tensors that one kernel reads must have one type, got {listed}")
+        kind = infos[0].spec().dtype
+        if len(infos[0].shape) == 1 and kind != "float32":
+            raise Unsupported(f"weights: {infos[0].name} must be f32, since it scales activations, got {infos[0].type}")
+        rows = sum(info.shape[0] for info in infos)
+        self[name] = Weight(name, kind, (rows, *infos[0].shape[1:]), tuple(infos))
+
+    def refuse_unused(self) -> None:
+        """Raises Unsupported for a tensor that no weight takes: leaving a bias out would be silently wrong."""
+        used = {part.name for weight in self.values() for part in weight.parts}
+        for name in self._tensors:
+            if name not in used:
+                raise Unsupported(
+                    f"weights: the file has a tensor {name!r} that this architecture does not compute with"
+                )
+
+    def _find(self, name: str, shape: tuple[int, ...]) -> TensorInfo:
+        info = self._tensors.get(name)
+        if info is None:
+            raise FormatError(f"weights: the file has no tensor {name!r}")
+        if tuple(info.shape) != shape:
+            raise FormatError(f"weights: {name} must have the shape {list(shape)}, got {list(info.shape)}")
+        return info
+
+
+def read_arrays(
+    weights: Mapping[str, Weight], read: Callable[[TensorInfo], bytes]
+) -> dict[str, NDArray[np.float32] | Blocks]:
+    """The weights as the reference reads them, by the same names; `read` gives a file tensor's bytes."""
+    arrays: dict[str, NDArray[np.float32] | Blocks] = {}
+    for name, weight in weights.items():
+        data = np.frombuffer(b"".join(map(read, weight.parts)), np.uint8)
+        is_float = weight.type == "float32"
+        arrays[name] = data.view("<f4").reshape(weight.shape) if is_float else Blocks(weight.type, weight.shape, data)
+    return arrays
+
+
+def allocate(device: Device, weights: Mapping[str, Weight]) -> dict[str, Tensor]:
+    """A tensor for each weight; names that share their file tensors share the tensor."""
+    made: dict[tuple[TensorInfo, ...], Tensor] = {}
+    for weight in weights.values():
+        if weight.parts not in made:
+            made[weight.parts] = device.empty(weight.shape, weight.type)
+    return {name: made[weight.parts] for name, weight in weights.items()}
+
+
+def pieces(
+    weights: Mapping[str, Weight], tensors: Mapping[str, Tensor], transforms: Sequence[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """What the bridge copies: by file, byte ranges in the file's order and where each lands.
+
+    transforms   the block types whose bytes are split into planes on their way; a piece of one names its index
+    """
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for name, weight in weights.items():
+        row = 0
+        for part in weight.parts:
+            found[part.file, part.start] = _piece(weight, part, tensors[name], row, transforms)
+            row += part.shape[0]
+    files: dict[str, list[dict[str, Any]]] = {}
+    for file, start in sorted(found):
+        files.setdefault(file, []).append(found[file, start])
+    return files
+
+
+def _piece(weight: Weight, part: TensorInfo, tensor: Tensor, row: int, transforms: Sequence[str]) -> dict[str, Any]:
+    piece = {"start": part.start, "bytes": part.nbytes, "buffer": tensor.handle, "offset": tensor.offset}
+    if weight.type not in transforms:
+        offset = row * (part.nbytes // part.shape[0])
+        if offset % 4 or part.nbytes % 4:
+            raise Unsupported(f"weights: {part.name} must be a multiple of 4 bytes long, got {part.nbytes} bytes")
+        return {**piece, "offset": tensor.offset + offset, "transform": None}
+    blocks_a_row = weight.shape[1] // BLOCK_TYPES[weight.type].elements
+    return {
+        **piece,
+        "transform": transforms.index(weight.type),
+        "targetBlock": row * blocks_a_row,
+        "totalBlocks": weight.shape[0] * blocks_a_row,
+        "targetBytes": tensor.nbytes,
+    }
+
+
+async def upload(
+    device: Device,
+    source: Source,
+    weights: Mapping[str, Weight],
+    tensors: Mapping[str, Tensor],
+    progress: Callable[[int, int], object] | None = None,
+) -> None:
+    """Streams the weights from their files into the tensors; no byte of them passes through Python."""
+    types = {weight.type for weight in weights.values()}
+    split = [name for name, block in BLOCK_TYPES.items() if block.planes and name in types]
+    files = pieces(weights, tensors, split)
+    total, done = sum(piece["bytes"] for wanted in files.values() for piece in wanted), 0
+    for file, wanted in files.items():
+
+        def report(loaded: int, _: int, before: int = done) -> None:
+            if progress is not None:
+                progress(before + loaded, total)
+
+        await device.bridge.upload(
+            device.handle,
+            {
+                "source": source.sibling(file).bridged() if len(files) > 1 else source.bridged(),
+                "chunkBytes": CHUNK_BYTES,
+                "pieces": wanted,
+                "transforms": [_transform(device, name) for name in split],
+                "onProgress": report,
+            },
+        )
+        done += sum(piece["bytes"] for piece in wanted)
+
+
+def _transform(device: Device, block_type: str) -> dict[str, Any]:
+    """The pass over each chunk that splits blocks into planes, as the bridge runs it."""
+    words, span = Spec((1,), "uint32"), Spec((4,), "uint32")
+    _, plan = split_planes.plan_of(device.gpu, words, words, span, type=block_type)
+    [dispatch] = plan.dispatches
+    module = assemble(dispatch.kernel)
+    return {
+        "module": {"label": module.label, "code": module.code, "segments": [list(s) for s in module.segments]},
+        "constants": dict(dispatch.constants),
+        "block": BLOCK_TYPES[block_type].nbytes,
+    }
