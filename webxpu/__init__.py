@@ -1,0 +1,46 @@
+"""webxpu: models on the GPU of a browser, from Python.
+
+    device = await webxpu.open_device()
+    model = await webxpu.load("https://.../model.gguf")
+    chat = webxpu.Chat(model)
+    async for piece in chat.stream([{"role": "user", "content": "Hello"}]):
+        print(piece, end="")
+
+Importing it touches neither JavaScript nor the GPU; each name below is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from webxpu import ops as ops
+    from webxpu.chat.session import Chat as Chat
+    from webxpu.gpu.device import open_device as open_device
+    from webxpu.gpu.tensor import Tensor as Tensor
+    from webxpu.llm.model import load as load
+    from webxpu.quant.ggml import Blocks as Blocks
+
+_HOMES = {
+    "Blocks": "webxpu.quant.ggml",
+    "Chat": "webxpu.chat.session",
+    "Tensor": "webxpu.gpu.tensor",
+    "load": "webxpu.llm.model",
+    "open_device": "webxpu.gpu.device",
+}
+
+__all__ = ["Blocks", "Chat", "Tensor", "load", "open_device", "ops"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ops":
+        return importlib.import_module("webxpu.ops")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'webxpu' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,187 @@
+"""Chat: messages become the model's prompt, ids become whole characters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.llm import tiny
+from tests.llm.numpy_device import numpy_engine
+from webxpu.chat.session import Chat, Reply
+from webxpu.errors import ShapeError, TemplateError, Unsupported
+from webxpu.llm.model import Model
+from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.template import ChatTemplate
+
+TEMPLATE = (
+    "{% if messages[0]['role'] == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}"
+    "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+HELLO = [{"role": "user", "content": "Hello"}]
+
+
+class Bytes:
+    """A tokenizer whose ids are bytes; 256 is a special token."""
+
+    special_ids = frozenset([256])
+    strip_left = 0
+
+    def encode(self, text: str, *, add_special: bool) -> list[int]:
+        assert not add_special  # the template writes its own
+        return list(text.encode())
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return bytes([token_id])
+
+
+class FakeGeneration:
+    def __init__(self, ids: Sequence[int], batches: Sequence[Sequence[int]]) -> None:
+        self.prompt_ids, self.ids, self.reused_tokens = list(ids), [], 3
+        self.finish_reason: str | None = None
+        self.timings = "timings"
+        self.aborted = False
+        self._batches = iter(batches)
+
+    def __aiter__(self) -> FakeGeneration:
+        return self
+
+    async def __anext__(self) -> list[int]:
+        batch = None if self.aborted else next(self._batches, None)
+        if batch is None:
+            self.finish_reason = "abort" if self.aborted else "stop"
+            raise StopAsyncIteration
+        self.ids += batch
+        return list(batch)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class FakeModel:
+    """Answers with given batches of ids, and remembers what it was asked."""
+
+    def __init__(self, batches: Sequence[Sequence[int]] = (), template: str | None = TEMPLATE) -> None:
+        self.tokenizer = Bytes()
+        self.template = None if template is None else ChatTemplate(template)
+        self.batches, self.asked = batches, []
+
+    def generate(self, ids: Sequence[int], **options: Any) -> FakeGeneration:
+        self.asked.append((list(ids), options))
+        return FakeGeneration(ids, self.batches)
+
+
+def chat(*batches: Sequence[int], **options: Any) -> Chat:
+    return Chat(FakeModel(batches, **options))  # type: ignore[arg-type]
+
+
+def read(reply: Reply) -> list[str]:
+    async def collect() -> list[str]:
+        return [piece async for piece in reply]
+
+    return asyncio.run(collect())
+
+
+def test_messages_are_rendered_with_the_start_of_the_reply() -> None:
+    session = chat(b"Hi")
+    session.stream([{"role": "system", "content": "Be kind."}, *HELLO])
+    ids, _ = session.model.asked[0]  # type: ignore[attr-defined]
+    assert bytes(ids) == b"<system>Be kind.<user>Hello<assistant>"
+
+
+def test_options_reach_the_model_and_greedy_with_a_limit_is_the_default() -> None:
+    session = chat()
+    session.stream(HELLO)
+    session.stream(HELLO, max_tokens=7, temperature=0.5, top_k=4, top_p=0.9, min_p=0.1, seed=3, stop_ids=[9])
+    plain, full = (options for _, options in session.model.asked)  # type: ignore[attr-defined]
+    off = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": None, "stop_ids": None}
+    assert plain == {"max_tokens": 512, "temperature": 0.0, **off}
+    on = {"top_k": 4, "top_p": 0.9, "min_p": 0.1, "seed": 3, "stop_ids": [9]}
+    assert full == {"max_tokens": 7, "temperature": 0.5, **on}
+
+
+def test_pieces_are_whole_characters_and_never_empty() -> None:
+    euro, smile = "€".encode(), "😀".encode()
+    reply = chat(b"a", euro[:1], euro[1:2], euro[2:] + b"b" + smile[:3], smile[3:], [256], b"c").stream(HELLO)
+    assert read(reply) == ["a", "€b", "😀", "c"]
+    assert reply.text == "a€b😀c"
+    assert reply.finish_reason == "stop"
+    assert (reply.prompt_ids, reply.reused_tokens, reply.timings) == (list(b"<user>Hello<assistant>"), 3, "timings")
+    assert bytes(i for i in reply.ids if i < 256) == "a€b😀c".encode()
+
+
+def test_a_character_that_never_became_whole_ends_the_text_as_a_replacement() -> None:
+    reply = chat(b"a", "😀".encode()[:2]).stream(HELLO)
+    assert read(reply) == ["a", "\ufffd"]
+    assert read(reply) == []
+
+
+def test_a_reply_without_ids_is_no_piece() -> None:
+    assert read(chat().stream(HELLO)) == []
+
+
+def test_abort_ends_the_reply_and_keeps_its_text() -> None:
+    async def stop_after_one() -> Reply:
+        reply = chat(b"one ", b"two ", b"three").stream(HELLO)
+        async for _ in reply:
+            reply.abort()
+        return reply
+
+    reply = asyncio.run(stop_after_one())
+    assert (reply.text, reply.finish_reason) == ("one ", "abort")
+
+
+@pytest.mark.parametrize(
+    ("messages", "message"),
+    [
+        ([], r"messages must be a list of at least one message, got \[\]"),
+        ("Hello", "messages must be a list of at least one message, got 'Hello'"),
+        ({"role": "user", "content": "x"}, "messages must be a list of at least one message, got {'role'.*}"),
+        ([*HELLO, "x"], "message 1 must have a role and a content, both text, got 'x'"),
+        ([{"role": "user"}], r"message 0 must have a role and a content, both text, got {'role': 'user'}"),
+        ([{"content": "x"}], "message 0 must have a role and a content, both text, got .*"),
+        ([{"role": "user", "content": 7}], "message 0 must have a role and a content, both text, got .*"),
+    ],
+)
+def test_what_are_no_messages_is_refused(messages: Any, message: str) -> None:
+    with pytest.raises(ShapeError, match=f"^chat: {message}$"):
+        chat().stream(messages)
+
+
+def test_a_model_without_a_template_cannot_chat_and_the_error_says_what_can() -> None:
+    with pytest.raises(Unsupported, match=r"^chat: this model's file has no chat template; use model\.generate"):
+        chat(template=None).stream(HELLO)
+
+
+def test_what_the_template_refuses_comes_out_as_its_own_error() -> None:
+    with pytest.raises(TemplateError, match="no tools here"):
+        chat().stream([{"role": "tool", "content": "x"}])
+
+
+def test_the_tiny_model_chats_on_numpy_and_goes_on_from_its_cache() -> None:
+    """The real parts together: file, tokenizer, template, engine; only the GPU is NumPy."""
+    metadata = tiny.header().metadata
+    tokenizer, template = Tokenizer.from_gguf(metadata), ChatTemplate.from_gguf(metadata)
+    engine = numpy_engine(tiny.model()[0], tiny.dense(), 256)
+    model = Model(engine, tokenizer, template, tensors={}, owns_device=False, load_ms=5.0)
+    session = Chat(model)
+    first = session.stream(HELLO, max_tokens=10, stop_ids=[])
+    assert "".join(read(first)) == first.text == tokenizer.decode(first.ids)
+    assert tokenizer.decode(first.prompt_ids, skip_special=False) == (
+        "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert (len(first.ids), first.finish_reason) == (10, "length")
+    assert first.timings is not None
+    assert first.timings.load_ms == 5.0
+    again = [*HELLO, {"role": "assistant", "content": "Hello"}, {"role": "user", "content": "the world"}]
+    second = session.stream(again, max_tokens=4)
+    read(second)
+    assert second.reused_tokens >= len(first.prompt_ids) - 1
+    asyncio.run(model.reset())
+    fresh = session.stream(again, max_tokens=4)
+    read(fresh)
+    assert fresh.reused_tokens == 0
+    assert fresh.ids == second.ids

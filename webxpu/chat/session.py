@@ -1,0 +1,131 @@
+"""A chat with a model: messages in, text out as it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from webxpu.errors import ShapeError, Unsupported
+from webxpu.text.stream import TextStream
+
+if TYPE_CHECKING:
+    from webxpu.llm.generate import Generation, Timings
+    from webxpu.llm.model import Model
+    from webxpu.text.hf_tokenizer import Tokenizer
+
+Message = Mapping[str, Any]
+
+# Tokens of a reply unless the caller says otherwise.
+REPLY_TOKENS = 512
+
+
+class Reply:
+    """The text of a generation as it comes: `async for piece in reply`. A piece is never empty or half a character.
+
+    text            all text so far
+    prompt_ids, ids, reused_tokens, finish_reason, timings   see `webxpu.llm.generate.Generation`
+    """
+
+    def __init__(self, generation: Generation, tokenizer: Tokenizer) -> None:
+        self.text = ""
+        self._generation = generation
+        self._stream = TextStream(tokenizer)
+        self._flushed = False
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        return self._generation.prompt_ids
+
+    @property
+    def ids(self) -> list[int]:
+        return self._generation.ids
+
+    @property
+    def reused_tokens(self) -> int:
+        return self._generation.reused_tokens
+
+    @property
+    def finish_reason(self) -> str | None:
+        return self._generation.finish_reason
+
+    @property
+    def timings(self) -> Timings | None:
+        return self._generation.timings
+
+    def abort(self) -> None:
+        """Ends the reply; the text so far stays."""
+        self._generation.abort()
+
+    def __aiter__(self) -> Reply:
+        return self
+
+    async def __anext__(self) -> str:
+        piece = ""
+        while not piece and not self._flushed:
+            ids = await anext(self._generation, None)
+            if ids is None:
+                self._flushed = True
+                piece = self._stream.finish()
+            else:
+                piece = self._stream.push(ids)
+        if not piece:
+            raise StopAsyncIteration
+        self.text += piece
+        return piece
+
+
+class Chat:
+    """Turns messages into the model's own prompt form and streams the reply.
+
+        chat = webxpu.Chat(model)
+        async for piece in chat.stream([{"role": "user", "content": "Hello"}]):
+            print(piece, end="")
+
+    Send the whole conversation each time: what the model's cache holds already is not computed again.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
+        """The ids that the model is fed for these messages. The template writes its own beginning of text."""
+        if self.model.template is None:
+            raise Unsupported(
+                "chat: this model's file has no chat template; use model.generate with a prompt of your own"
+            )
+        prompt = self.model.template.render(_checked(messages), add_generation_prompt=True)
+        return self.model.tokenizer.encode(prompt, add_special=False)
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = REPLY_TOKENS,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+        stop_ids: Sequence[int] | None = None,
+    ) -> Reply:
+        """The reply to the last message.
+
+        messages  {"role": "system" | "user" | "assistant", "content": text} each, oldest first
+
+        The other options are those of `model.generate`. Raises ShapeError at once for a wrong message or option, or
+        where the conversation does not fit the context.
+        """
+        generation = self.model.generate(
+            self.prompt_ids(messages), max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
+            min_p=min_p, seed=seed, stop_ids=stop_ids,
+        )  # fmt: skip
+        return Reply(generation, self.model.tokenizer)
+
+
+def _checked(messages: Any) -> list[dict[str, Any]]:
+    if isinstance(messages, str | Mapping) or not messages:
+        raise ShapeError(f"chat: messages must be a list of at least one message, got {messages!r}")
+    for place, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not all(isinstance(message.get(k), str) for k in ("role", "content")):
+            raise ShapeError(f"chat: message {place} must have a role and a content, both text, got {message!r}")
+    return [dict(message) for message in messages]

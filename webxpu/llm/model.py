@@ -1,0 +1,203 @@
+"""A language model on a GPU: loaded from one file, then asked for tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from webxpu.formats.gguf import Gguf, read_gguf
+from webxpu.gpu.device import Device, open_device
+from webxpu.gpu.program import Program
+from webxpu.llm import models
+from webxpu.llm.cache import Cache
+from webxpu.llm.config import Config, architecture_of, config_from_gguf
+from webxpu.llm.generate import CHUNK_ROWS, Engine, Generation, Programs
+from webxpu.llm.sampler import Sampling, check_whole
+from webxpu.llm.source import Source
+from webxpu.llm.weights import Weights, allocate, upload
+from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.template import ChatTemplate
+
+# Ways in which decode attention splits its keys, so that one row gives a GPU enough workgroups.
+ATTENTION_PARTS = 16
+
+Progress = Callable[[int, int], object]
+
+
+class Model:
+    """A loaded model. Made by `await webxpu.load(source)`.
+
+    config      the architecture's numbers
+    tokenizer   text to ids and back
+    template    the file's chat template, or None
+    capacity    tokens that prompt and reply may have together
+    load_ms     how long loading took
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        template: ChatTemplate | None,
+        *,
+        tensors: Mapping[str, Any],
+        owns_device: bool,
+        load_ms: float,
+    ) -> None:
+        self.engine = engine
+        self.config = engine.config
+        self.device = engine.device
+        self.capacity = engine.cache.capacity
+        self.tokenizer = tokenizer
+        self.template = template
+        self.load_ms = load_ms
+        self._tensors = tensors
+        self._owns_device = owns_device
+
+    def generate(
+        self,
+        ids: Sequence[int],
+        *,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+        stop_ids: Sequence[int] | None = None,
+        timestamps: bool = False,
+    ) -> Generation:
+        """The ids that follow `ids`: `async for some in model.generate(...)`. What the cache holds is not fed again.
+
+        max_tokens  None runs until a stop id or the end of the context
+        stop_ids    None takes the file's own; a stop id is never among the ids that come
+        timestamps  measure the GPU's own time too, where the device can
+
+        The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one.
+        """
+        return Generation(
+            self.engine,
+            ids,
+            sampling=Sampling(temperature, top_k, top_p, min_p, seed),
+            max_tokens=max_tokens,
+            stop_ids=self.tokenizer.eos_ids if stop_ids is None else stop_ids,
+            timestamps=timestamps,
+            load_ms=self.load_ms,
+        )
+
+    async def reset(self) -> None:
+        """Ends what runs and forgets the conversation: the next prompt is fed from its first token."""
+        if self.engine.active is not None:
+            await self.engine.active.stop()
+        self.engine.ledger.clear()
+
+    def free(self) -> None:
+        """Gives all GPU memory of the model back; it can't be used afterwards."""
+        for program in self.engine.programs.all():
+            program.free()
+        for tensor in [*self._tensors.values(), *self.engine.cache.tensors()]:
+            tensor.free()
+        if self._owns_device:
+            self.device.close()
+
+
+async def load(
+    source: str, *, device: Device | None = None, context_tokens: int = 4096, progress: Progress | None = None
+) -> Model:
+    """Loads a model from one GGUF file straight onto the GPU; no weight passes through Python's memory.
+
+    source          a URL (a split model: of its first part), "file:NAME" for a File or Blob that the page registered,
+                    "opfs:PATH" for a file in the origin's private file system
+    device          where to load it; None opens one, which then belongs to the model
+    context_tokens  tokens that prompt and reply may have together, at most what the model was made for
+    progress        called with (bytes loaded, bytes in all)
+
+    Raises FormatError for a broken file, Unsupported for one that this version can't run, FetchError, OutOfMemory.
+    """
+    check_whole("load", "context_tokens", context_tokens, 2)
+    where = Source.parse(source)
+    began = time.perf_counter()
+    owned = device is None
+    device = device or await open_device()
+    try:
+        header = await read_gguf(
+            where.reader(device.bridge),
+            name=where.name,
+            open_part=lambda name: where.sibling(name).reader(device.bridge),
+        )
+        model = await _build(device, where, header, context_tokens, progress, owned)
+    except BaseException:
+        if owned:
+            device.close()
+        raise
+    model.load_ms = (time.perf_counter() - began) * 1e3
+    return model
+
+
+async def _build(
+    device: Device, source: Source, header: Gguf, context_tokens: int, progress: Progress | None, owned: bool
+) -> Model:
+    architecture = models.find(architecture_of(header.metadata))
+    config = config_from_gguf(header.metadata, vocab_of(header))
+    weights: Weights = architecture.weights(config, header.tensors)
+    tokenizer = Tokenizer.from_gguf(header.metadata)
+    template = ChatTemplate.from_gguf(header.metadata)
+    made: list[Any] = []
+
+    def keep(tensor: Any) -> Any:
+        made.append(tensor)
+        return tensor
+
+    try:
+        tensors = {name: keep(tensor) for name, tensor in allocate(device, weights).items()}
+        cache = Cache.new(
+            config,
+            min(config.context_length, context_tokens),
+            empty=lambda shape, dtype: keep(device.empty(shape, dtype)),
+            put=lambda array: keep(device.tensor(array)),
+        )
+        programs = record(device, architecture, config, tensors, cache)
+        work = upload(device, source, weights, tensors, progress), compile_all(programs)
+        for outcome in await asyncio.gather(*work, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+    except BaseException:
+        for tensor in made:
+            tensor.free()
+        raise
+    engine = Engine(config, device, cache, programs)
+    return Model(engine, tokenizer, template, tensors=tensors, owns_device=owned, load_ms=0.0)
+
+
+def vocab_of(header: Gguf) -> int:
+    """Rows of the embedding; 0 where the file has none, which the architecture then reports."""
+    embedding = header.tensors.get("token_embd.weight")
+    return embedding.shape[0] if embedding is not None else 0
+
+
+def record(device: Device, architecture: Any, config: Config, tensors: Mapping[str, Any], cache: Cache) -> Programs:
+    """Every program that a conversation needs, so that no later prompt compiles anything."""
+    prefill: dict[int, Program] = {}
+    choose: dict[tuple[int, bool], Program] = {}
+    decode: dict[bool, Program] = {}
+    for rows in CHUNK_ROWS:
+        with device.record(f"prefill of {rows}") as prefill[rows]:
+            x = architecture.forward(config, tensors, cache, rows=rows, parts=1)
+        for greedy in (True, False):
+            with device.record(f"choice after {rows}") as choose[rows, greedy]:
+                architecture.choose(config, tensors, cache, x, greedy=greedy)
+    for greedy in (True, False):
+        with device.record("decode" if greedy else "decode and sample") as decode[greedy]:
+            parts = 1 if device.gpu.target == "cpu" else ATTENTION_PARTS
+            x = architecture.forward(config, tensors, cache, rows=1, parts=parts)
+            architecture.choose(config, tensors, cache, x, greedy=greedy)
+            del x  # a tensor that is still referenced keeps its buffer
+    return Programs(prefill, choose, decode)
+
+
+async def compile_all(programs: Programs) -> None:
+    """Compiles them in parallel; what reads another program's output comes second."""
+    await asyncio.gather(*(p.compile() for p in [*programs.prefill.values(), *programs.decode.values()]))
+    await asyncio.gather(*(p.compile() for p in programs.choose.values()))
