@@ -18,6 +18,7 @@
  * @typedef {object} Batch
  * @property {Slot} slot
  * @property {number} runs
+ * @property {number} ids that it brings: one a run, or those that earlier work has made
  * @property {number} sentMs
  * @property {Promise<void>} map
  *
@@ -32,11 +33,13 @@
  * @property {Set<number>} stops
  * @property {number} batches
  * @property {number[]} sizes
+ * @property {number} mostIds of a batch
  * @property {boolean} timestamps
  * @property {Batch[]} flying oldest first
  * @property {Slot[]} slots all that were made
  * @property {Slot[]} idle
  * @property {number[]} ready ids that were not handed out yet
+ * @property {number} asked ids that land or have landed
  * @property {number} landed ids seen, up to a stop id
  * @property {number} launches
  * @property {number} handouts
@@ -67,13 +70,16 @@ export function create({ handles, fences, device: devices, program: programs, pr
 
   /**
    * Starts a loop: its first batches are submitted before this returns.
+   *
+   * `ready` ids are in the ring, from `first` on, by the time that work already submitted is done: a prompt's program has
+   * chosen them. They are part of `maxTokens` and come first.
    * @param {number} deviceHandle
-   * @param {{program: number, ring: number, first: number, maxTokens: number, stops: number[], batches?: number,
-   *          sizes?: number[], timestamps?: boolean}} options
+   * @param {{program: number, ring: number, first: number, maxTokens: number, ready?: number, stops: number[],
+   *          batches?: number, sizes?: number[], timestamps?: boolean}} options
    * @returns {number}
    */
   function openLoop(deviceHandle, options) {
-    const { first, maxTokens, stops, batches = 3, sizes = [1, 2, 4, 8], timestamps = false } = options;
+    const { first, maxTokens, ready = 0, stops, batches = 3, sizes = [1, 2, 4, 8], timestamps = false } = options;
     /** @type {Device} */
     const device = get("device", deviceHandle);
     devices.alive(device);
@@ -91,11 +97,13 @@ export function create({ handles, fences, device: devices, program: programs, pr
     /** @type {Loop} */
     const loop = {
       ...{ device, program, ring, first, maxTokens, stops: new Set(stops), batches, sizes, timestamps },
-      ...{ flying: [], slots: [], idle: [], ready: [], landed: 0, launches: 0, handouts: 0, submitted: 0, kept: 0 },
+      mostIds: Math.max(ready, ...sizes),
+      ...{ flying: [], slots: [], idle: [], ready: [], asked: 0, landed: 0, launches: 0, handouts: 0, submitted: 0, kept: 0 },
       ...{ gpuMs: 0, runMs: null, landedMs: 0, reason: maxTokens ? null : "length" },
       ...{ error: null, wake: null, closed: false },
     };
     const handle = add("loop", loop, program.label);
+    if (ready && maxTokens) launch(loop, 0, Math.min(ready, maxTokens));
     topUp(loop);
     return handle;
   }
@@ -104,9 +112,13 @@ export function create({ handles, fences, device: devices, program: programs, pr
   function topUp(loop) {
     // Before the first time is known, two small batches are enough.
     const most = loop.runMs === null ? Math.min(2, loop.batches) : loop.batches;
-    const wanted = () => !loop.reason && !loop.error && loop.submitted < loop.maxTokens;
+    const wanted = () => !loop.reason && !loop.error && loop.asked < loop.maxTokens;
     try {
-      while (wanted() && loop.flying.length < most && loop.ready.length < MAX_READY) launch(loop);
+      while (wanted() && loop.flying.length < most && loop.ready.length < MAX_READY) {
+        const quick = loop.runMs ? Math.max(1, Math.floor(BATCH_MS / loop.runMs)) : Infinity;
+        const runs = Math.min(size(loop.launches, loop), quick, loop.maxTokens - loop.asked);
+        launch(loop, runs, runs);
+      }
     } catch (cause) {
       loop.error = cause;
     }
@@ -119,11 +131,9 @@ export function create({ handles, fences, device: devices, program: programs, pr
     return loop.sizes[Math.min(count, loop.sizes.length - 1)];
   }
 
-  /** Submits one batch. @param {Loop} loop */
-  function launch(loop) {
+  /** Submits one batch. @param {Loop} loop @param {number} runs @param {number} ids that it brings */
+  function launch(loop, runs, ids) {
     const { device, program } = loop;
-    const quick = loop.runMs ? Math.max(1, Math.floor(BATCH_MS / loop.runMs)) : Infinity;
-    const runs = Math.min(size(loop.launches, loop), quick, loop.maxTokens - loop.submitted);
     const slot = loop.idle.pop() ?? makeSlot(loop);
     const encoder = device.gpu.createCommandEncoder({ label: `loop of ${program.label}` });
     const stamps = { querySet: slot.queries, beginningOfPassWriteIndex: 0, endOfPassWriteIndex: 1 };
@@ -131,18 +141,19 @@ export function create({ handles, fences, device: devices, program: programs, pr
     const pass = encoder.beginComputePass({ label: program.label, timestampWrites });
     for (let run = 0; run < runs; run++) programs.encode(pass, program);
     pass.end();
-    const at = (loop.first + loop.submitted) * ID_BYTES;
-    encoder.copyBufferToBuffer(loop.ring.gpu, at, slot.staging, TICKS_BYTES, runs * ID_BYTES);
+    const at = (loop.first + loop.asked) * ID_BYTES;
+    encoder.copyBufferToBuffer(loop.ring.gpu, at, slot.staging, TICKS_BYTES, ids * ID_BYTES);
     if (slot.queries && slot.resolved) {
       encoder.resolveQuerySet(slot.queries, 0, 2, slot.resolved, 0);
       encoder.copyBufferToBuffer(slot.resolved, 0, slot.staging, 0, TICKS_BYTES);
     }
     devices.send(device, encoder);
     const map = slot.staging.mapAsync(GPUMapMode.READ);
-    const batch = { slot, runs, sentMs: performance.now(), map };
+    const batch = { slot, runs, ids, sentMs: performance.now(), map };
     loop.flying.push(batch);
     loop.launches += 1;
     loop.submitted += runs;
+    loop.asked += ids;
     device.maps += 1;
     map.finally(() => (device.maps -= 1)).then(
       () => land(loop, batch),
@@ -151,10 +162,10 @@ export function create({ handles, fences, device: devices, program: programs, pr
   }
 
   /** @param {Loop} loop @returns {Slot} */
-  function makeSlot({ device, program, sizes, slots, timestamps }) {
+  function makeSlot({ device, program, mostIds, slots, timestamps }) {
     const label = `loop of ${program.label}`;
     const { MAP_READ, COPY_DST, COPY_SRC, QUERY_RESOLVE } = GPUBufferUsage;
-    const bytes = TICKS_BYTES + Math.max(...sizes) * ID_BYTES;
+    const bytes = TICKS_BYTES + mostIds * ID_BYTES;
     const slot = {
       staging: device.gpu.createBuffer({ label, size: bytes, usage: MAP_READ | COPY_DST }),
       queries: timestamps ? device.gpu.createQuerySet({ label, type: "timestamp", count: 2 }) : null,
@@ -172,13 +183,13 @@ export function create({ handles, fences, device: devices, program: programs, pr
     loop.flying.splice(loop.flying.indexOf(batch), 1);
     const { staging } = batch.slot;
     const bytes = staging.getMappedRange();
-    const ids = new Int32Array(bytes, TICKS_BYTES, batch.runs);
+    const ids = new Int32Array(bytes, TICKS_BYTES, batch.ids);
     const [begin, end] = new BigInt64Array(bytes, 0, 2);
     const now = performance.now();
-    loop.runMs = (now - Math.max(batch.sentMs, loop.landedMs)) / batch.runs;
+    if (batch.runs) loop.runMs = (now - Math.max(batch.sentMs, loop.landedMs)) / batch.runs;
     loop.landedMs = now;
     loop.device.counts.reads += 1;
-    loop.device.counts.bytesRead += batch.runs * ID_BYTES + (loop.timestamps ? TICKS_BYTES : 0);
+    loop.device.counts.bytesRead += batch.ids * ID_BYTES + (loop.timestamps ? TICKS_BYTES : 0);
     if (!loop.reason) {
       if (loop.timestamps) loop.gpuMs += Number(end - begin) / 1e6;
       for (const id of ids) {

@@ -18,6 +18,9 @@ export const MODULES = [
   "program",
   "profile",
   "loop",
+  "source",
+  "weights",
+  "tokenizer",
 ];
 
 /**
@@ -30,12 +33,15 @@ const PUBLIC = {
   program: ["compile", "freeProgram", "runNow", "submit"],
   profile: ["profile"],
   loop: ["openLoop", "nextIds", "abortLoop", "closeLoop"],
+  source: ["registerFile", "forgetFile", "fetchRange"],
+  weights: ["upload"],
+  tokenizer: ["createTokenizer", "encodeText", "freeTokenizer"],
 };
 
 /**
  * @typedef {object} Dependencies
  * @property {GPU} [gpu] what opens adapters, `navigator.gpu` by default
- * @property {any} [tokenizers] the module `@huggingface/tokenizers`, or a function that imports it
+ * @property {any} [tokenizers] the module `@huggingface/tokenizers`
  * @property {typeof fetch} [fetch]
  * @property {(device: number, why: string) => void} [onLost] called when the browser takes a device away
  */

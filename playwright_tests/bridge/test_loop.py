@@ -56,6 +56,23 @@ def test_a_stop_id_ends_the_loop_wherever_it_lies_in_a_batch(lab, at):
     assert at < got["closed"]["submitted"] <= at + 3 * 8
 
 
+@pytest.mark.parametrize(("count", "stop"), [(12, None), (1, None), (12, 0), (12, 1)])
+def test_an_id_that_a_prompts_program_made_comes_first(lab, count, stop):
+    got = lab(
+        OPEN
+        + """
+        bridge.submit(device, [["run", toy.program]]);
+        const stops = arg.stop === null ? [] : [idAt(5 + arg.stop)];
+        return drain(bridge, open({maxTokens: arg.count, ready: 1, stops}));
+    """,
+        {"count": count, "stop": stop},
+    )
+    assert got["ids"] == ids(5, count if stop is None else stop)
+    assert got["reason"] == ("length" if stop is None else "stop")
+    if stop is None:
+        assert got["closed"] == {"submitted": count - 1, "kept": count, "gpuMs": None}
+
+
 def test_a_finished_loop_answers_at_once_and_a_second_loop_goes_on(lab):
     got = lab(
         OPEN
@@ -147,7 +164,7 @@ def test_two_or_three_batches_are_in_flight_and_the_next_is_sent_before_ids_are_
 def test_where_runs_are_slow_little_is_submitted_ahead(lab):
     got = lab(
         OPEN + "return drain(bridge, open({maxTokens: 40, stops: [idAt(5 + 9)]}));",
-        {"toy": {"work": 60_000_000}},
+        {"toy": {"work": 30_000_000}},
     )
     assert got["ids"] == ids(5, 9)
     assert got["closed"]["submitted"] <= 9 + 1 + 3 * 4
