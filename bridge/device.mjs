@@ -24,14 +24,15 @@ const LOSS_MS = 200;
  *           adapter: ReturnType<import("./adapter.mjs").create>, fences: ReturnType<import("./fences.mjs").create>,
  *           onLost?: (device: number, why: string) => void}} deps */
 export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
-  const { error, add, get, drop } = handles;
+  const { error, add, get, drop, plain } = handles;
 
   /**
    * Opens a device. Throws Unsupported where the browser has no WebGPU, no adapter or not the features asked for.
    * @param {{adapter?: "low-power" | "high-performance" | null, limits?: "adapter" | "default",
-   *          features?: "all" | string[]}} [options]
+   *          features?: "all" | string[]} | string} [options] options, or their JSON
    */
-  async function openDevice({ adapter: power = null, limits = "adapter", features = "all" } = {}) {
+  async function openDevice(options = {}) {
+    const { adapter: power = null, limits = "adapter", features = "all" } = plain(options);
     const adapter = await adapters.findAdapter(power);
     const gpuDevice = await adapter.requestDevice({
       label: "webxpu",

@@ -87,5 +87,15 @@ export function create() {
     return value;
   }
 
-  return { error, add, get, drop };
+  /**
+   * Python sends structures as JSON, which crosses faster than proxies and means the same in every version of Pyodide.
+   * @template T
+   * @param {T | string} data
+   * @returns {T}
+   */
+  function plain(data) {
+    return typeof data === "string" ? JSON.parse(data) : data;
+  }
+
+  return { error, add, get, drop, plain };
 }

@@ -66,7 +66,7 @@ const MAX_READY = 64;
  *           device: ReturnType<import("./device.mjs").create>, program: ReturnType<import("./program.mjs").create>,
  *           profile: ReturnType<import("./profile.mjs").create>}} deps */
 export function create({ handles, fences, device: devices, program: programs, profile }) {
-  const { error, add, get, drop } = handles;
+  const { error, add, get, drop, plain } = handles;
 
   /**
    * Starts a loop: its first batches are submitted before this returns.
@@ -75,10 +75,11 @@ export function create({ handles, fences, device: devices, program: programs, pr
    * chosen them. They are part of `maxTokens` and come first.
    * @param {number} deviceHandle
    * @param {{program: number, ring: number, first: number, maxTokens: number, ready?: number, stops: number[],
-   *          batches?: number, sizes?: number[], timestamps?: boolean}} options
+   *          batches?: number, sizes?: number[], timestamps?: boolean} | string} data options, or their JSON
    * @returns {number}
    */
-  function openLoop(deviceHandle, options) {
+  function openLoop(deviceHandle, data) {
+    const options = plain(data);
     const { first, maxTokens, ready = 0, stops, batches = 3, sizes = [1, 2, 4, 8], timestamps = false } = options;
     /** @type {Device} */
     const device = get("device", deviceHandle);

@@ -36,7 +36,7 @@ const COMMAND = 5;
  *           buffers: ReturnType<import("./buffers.mjs").create>,
  *           pipelines: ReturnType<import("./pipelines.mjs").create>}} deps */
 export function create({ handles, device: devices, buffers, pipelines }) {
-  const { error, add, get, drop } = handles;
+  const { error, add, get, drop, plain } = handles;
 
   /**
    * Makes pipelines in parallel and bind groups once. Rejects with KernelError or DeviceError.
@@ -48,13 +48,13 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     /** @type {Device} */
     const device = get("device", deviceHandle);
     devices.alive(device);
-    const plain = parse(data);
+    const wanted = plain(data);
     const made = await Promise.all(
-      plain.pipelines.map((p) => pipelines.pipelineAsync(device, plain.modules[p.module], p.constants, p.access)),
+      wanted.pipelines.map((p) => pipelines.pipelineAsync(device, wanted.modules[p.module], p.constants, p.access)),
     );
-    const program = bind(device, plain, made);
+    const program = bind(device, wanted, made);
     await devices.settle(device);
-    const handle = add("program", program, plain.label);
+    const handle = add("program", program, wanted.label);
     device.programs.add(handle);
     return handle;
   }
@@ -68,11 +68,11 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     /** @type {Device} */
     const device = get("device", deviceHandle);
     devices.alive(device);
-    const plain = parse(data);
-    const made = plain.pipelines.map((p) =>
-      pipelines.pipelineNow(device, plain.modules[p.module], p.constants, p.access),
+    const wanted = plain(data);
+    const made = wanted.pipelines.map((p) =>
+      pipelines.pipelineNow(device, wanted.modules[p.module], p.constants, p.access),
     );
-    const program = bind(device, plain, made);
+    const program = bind(device, wanted, made);
     const encoder = device.gpu.createCommandEncoder({ label: program.label });
     const pass = encoder.beginComputePass({ label: program.label });
     encode(pass, program);
@@ -87,19 +87,19 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     program.device.programs.delete(handle);
   }
 
-  /** @param {Device} device @param {ProgramData} plain @param {Pipeline[]} made @returns {Program} */
-  function bind(device, plain, made) {
+  /** @param {Device} device @param {ProgramData} data @param {Pipeline[]} made @returns {Program} */
+  function bind(device, data, made) {
     /** @type {Set<Buffer>} */
     const used = new Set();
-    const label = `program ${plain.label}`;
+    const label = `program ${data.label}`;
     const groups = devices.guarded(device, ["validation"], `${label}: `, () =>
-      plain.groups.map(({ pipeline, buffers: bindings }, index) => {
+      data.groups.map(({ pipeline, buffers: bindings }, index) => {
         const entries = bindings.map(([handle, offset, bytes], binding) => {
           const buffer = own(device, handle, label);
           used.add(buffer);
           return { binding, resource: { buffer: buffer.gpu, offset, size: bytes } };
         });
-        const name = `${plain.label} group ${index}`;
+        const name = `${data.label} group ${index}`;
         return device.gpu.createBindGroup({ label: name, layout: made[pipeline].layout, entries });
       }),
     );
@@ -109,8 +109,8 @@ export function create({ handles, device: devices, buffers, pipelines }) {
       pipelines: made.map((p) => /** @type {GPUComputePipeline} */ (p.ready)),
       groups,
       buffers: [...used],
-      commands: plain.commands,
-      labels: plain.labels ?? [],
+      commands: data.commands,
+      labels: data.labels ?? [],
       seenFrees: device.frees,
     };
   }
@@ -173,7 +173,7 @@ export function create({ handles, device: devices, buffers, pipelines }) {
       if (encoder) devices.send(device, encoder);
       encoder = null;
     };
-    for (const step of /** @type {Step[]} */ (parse(steps))) {
+    for (const step of /** @type {Step[]} */ (plain(steps))) {
       if (step[0] === "write") {
         flush();
         const [, handle, offset, source] = step;
@@ -232,14 +232,4 @@ export function create({ handles, device: devices, buffers, pipelines }) {
   }
 
   return { compile, runNow, freeProgram, submit, encode, own, ownProgram, write };
-}
-
-/**
- * Python sends structures as JSON, which crosses faster than proxies; tests send them as they are.
- * @template T
- * @param {T | string} data
- * @returns {T}
- */
-function parse(data) {
-  return typeof data === "string" ? JSON.parse(data) : data;
 }

@@ -18,7 +18,7 @@ const RETRY_MS = 300;
 /** @param {{handles: ReturnType<import("./handles.mjs").create>, fetch: typeof fetch, location?: {href: string,
  *           origin: string, protocol: string}, navigator?: {onLine?: boolean, storage: StorageManager}}} deps */
 export function create({ handles, fetch, location = globalThis.location, navigator = globalThis.navigator }) {
-  const { error } = handles;
+  const { error, plain } = handles;
   /** @type {Map<string, Blob>} */
   const files = new Map();
 
@@ -185,7 +185,7 @@ export function create({ handles, fetch, location = globalThis.location, navigat
 
   /**
    * Bytes of a source: fewer than asked for where it ends before.
-   * @param {Source} source
+   * @param {Source | string} source a source, or its JSON
    * @param {number} start
    * @param {number} bytes
    * @returns {Promise<{bytes: Uint8Array, total: number | null, etag: string | null}>}
@@ -193,7 +193,7 @@ export function create({ handles, fetch, location = globalThis.location, navigat
   async function fetchRange(source, start, bytes) {
     const found = new Uint8Array(bytes);
     let filled = 0;
-    const parts = stream(source, start, start + bytes);
+    const parts = stream(plain(source), start, start + bytes);
     for (;;) {
       const { done, value } = await parts.next();
       if (done) return { bytes: found.subarray(0, filled), ...value };

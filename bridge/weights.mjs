@@ -16,7 +16,8 @@
  * @property {number} [targetBytes] its bytes on the GPU, from `offset` on
  *
  * @typedef {object} Transform a kernel over whole blocks: binding 0 raw bytes, 1 the whole weight, 2 the uniform
- *   {first_block, block_count, total_blocks, first_target_block}; one invocation takes one block
+ *   {first_block of the chunk in its piece, block_count, total_blocks of the weight, first_target_block of the piece};
+ *   there are at least as many invocations as blocks in the chunk
  * @property {import("./pipelines.mjs").Module} module
  * @property {Record<string, number>} constants
  * @property {number} block bytes of a block in the file
@@ -47,17 +48,17 @@ const ACCESS = ["read", "read_write", "uniform"];
  *           program: ReturnType<import("./program.mjs").create>, source: ReturnType<import("./source.mjs").create>,
  *           pipelines: ReturnType<import("./pipelines.mjs").create>}} deps */
 export function create({ handles, device: devices, program: programs, source: sources, pipelines }) {
-  const { error, get } = handles;
+  const { error, get, plain } = handles;
 
   /**
    * Streams pieces of a source into buffers. Rejects with FetchError, KernelError or DeviceError.
    * @param {number} deviceHandle
    * @param {{source: import("./source.mjs").Source, chunkBytes?: number, pieces: Piece[], transforms?: Transform[],
-   *          onProgress?: ((loadedBytes: number, totalBytes: number) => void) | null}} options
-   * @param {((loadedBytes: number, totalBytes: number) => void) | null} [progress] the same, for a caller that sends JSON
+   *          onProgress?: ((loadedBytes: number, totalBytes: number) => void) | null} | string} options or their JSON
+   * @param {((loadedBytes: number, totalBytes: number) => void) | null} [progress] `onProgress` of a caller that sends JSON
    */
   async function upload(deviceHandle, options, progress) {
-    const { source, chunkBytes = CHUNK_BYTES, pieces, transforms = [], onProgress = progress } = options;
+    const { source, chunkBytes = CHUNK_BYTES, pieces, transforms = [], onProgress = progress } = plain(options);
     /** @type {Device} */
     const device = get("device", deviceHandle);
     devices.alive(device);
@@ -180,11 +181,10 @@ export function create({ handles, device: devices, program: programs, source: so
     const { pipeline, block, lanes } = job.transforms[/** @type {number} */ (piece.transform)];
     if (!raw || !range || !pipeline.ready) return;
     const count = held / block;
-    const first = (piece.targetBlock ?? 0) + job.written / block;
     const { queue } = device.gpu;
     chunk.fill(0, held, Math.ceil(held / 4) * 4);
     queue.writeBuffer(raw, 0, /** @type {any} */ (chunk), 0, Math.ceil(held / 4) * 4);
-    queue.writeBuffer(range, 0, new Uint32Array([0, count, piece.totalBlocks ?? count, first]));
+    queue.writeBuffer(range, 0, new Uint32Array([job.written / block, count, piece.totalBlocks ?? count, piece.targetBlock ?? 0]));
     device.counts.bytesWritten += held;
     if (job.bound?.piece !== piece) job.bound = { piece, group: bind(job, piece, target, pipeline.layout) };
     const label = `upload into ${target.label}`;

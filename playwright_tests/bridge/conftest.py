@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from webxpu.data import data_folder
-from webxpu.host.browser import launch
 from webxpu.host.serve import serving
 
 Lab = Callable[..., Any]
@@ -36,21 +35,13 @@ def prelude() -> str:
 
 
 @pytest.fixture(scope="session")
-def lab_browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="session")
 def lab_url() -> Iterator[str]:
     with serving(Path(__file__).parent, data_folder("bridge")) as server:
         yield server.url
 
 
 @pytest.fixture(scope="session")
-def lab(lab_browser: Browser, lab_url: str) -> Iterator[Lab]:
-    page = lab_browser.new_page()
+def lab(browser: Browser, lab_url: str) -> Iterator[Lab]:
+    page = browser.new_page()
     yield lab_of(page, lab_url)
     page.close()

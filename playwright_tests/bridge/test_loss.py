@@ -10,9 +10,9 @@ from webxpu.host.browser import launch_options
 
 
 @pytest.fixture
-def crashing(lab_browser, lab_url):
+def crashing(playwright, lab_url):
     """A page in a browser of its own, because a crash takes the devices of every page with it."""
-    with lab_browser.browser_type.launch(**launch_options()) as browser:
+    with playwright.chromium.launch(**launch_options()) as browser:
         page = browser.new_page()
         page.goto(f"{lab_url}/lab.html")
         yield page, lambda: browser.new_browser_cdp_session().send("Browser.crashGpuProcess")

@@ -92,8 +92,8 @@ fn byte(at: u32) -> u32 { return (raw[at / 4u] >> (8u * (at % 4u))) & 255u; }
   @builtin(local_invocation_index) lane: u32) {
   let block = (group.x + group.y * num.x) * 32u + lane;
   if (block >= range.block_count) { return; }
-  let at = (range.first_block + block) * 6u;
-  let to = range.first_target_block + block;
+  let at = block * 6u;
+  let to = range.first_target_block + range.first_block + block;
   planes[to] = byte(at) | (byte(at + 1u) << 8u) | (byte(at + 2u) << 16u) | (byte(at + 3u) << 24u);
   planes[range.total_blocks + to] = byte(at + 4u) | (byte(at + 5u) << 8u);
 }
