@@ -23,11 +23,12 @@ from webxpu.formats.window import MAX_HEADER_BYTES, ReadRange, Short, Window
 from webxpu.gpu.plan import Spec
 from webxpu.quant.ggml import is_block_type
 
-# Python objects made of one header: known files stay under 1.5 million, and a hostile one must not take seconds.
-MAX_STRINGS = 2_000_000
+# Strings in one header: known files stay under 0.8 million, and a hostile one must not take seconds.
+MAX_STRINGS = 1_250_000
 MAX_ENTRIES = 65_536  # keys, or tensors
 MAX_DIMENSIONS = 4
 MAX_NESTING = 4  # arrays in arrays
+_ARRAY_COST = 16  # an array in an array takes the time of so many strings
 DEFAULT_ALIGNMENT = 32
 MAX_ALIGNMENT = 1 << 20
 # The least bytes that a key with its value, a row of the tensor table, take.
@@ -100,12 +101,12 @@ class Gguf:
 
     name: str
     version: int
-    metadata: Mapping[str, Any]
-    tensors: Mapping[str, TensorInfo]
+    metadata: Mapping[str, Any] = field(repr=False)  # megabytes of text
+    tensors: Mapping[str, TensorInfo] = field(repr=False)
     alignment: int
     header_bytes: int  # of the first file: from its magic number to the end of its tensor table
     size_bytes: int | None  # of the first file, where it is known
-    parts: tuple[str, ...] = field(default=())  # file names of a split model
+    parts: tuple[str, ...] = ()  # file names of a split model
 
     def tensor(self, name: str) -> TensorInfo:
         """A tensor by name. Raises FormatError where the file has none."""
@@ -182,6 +183,7 @@ class _Header(Window):
     def __init__(self, read_range: ReadRange, name: str) -> None:
         super().__init__(read_range, name)
         self.strings = 0
+        self.unfinished: tuple[int, list[str], int] = (0, [], 0)  # a list: its start, what was read of it, to where
 
     async def read(self) -> Gguf:
         version, tensor_count, key_count = await self.step(self._head)
@@ -257,7 +259,7 @@ class _Header(Window):
         if kind is ValueType.STRING:
             return self._string_list(count)
         if kind is ValueType.ARRAY:
-            self._charge(count)
+            self._charge(count * _ARRAY_COST)
             return [self._array(depth + 1) for _ in range(count)]
         return self._numbers(kind, count)
 
@@ -275,19 +277,22 @@ class _Header(Window):
     def _charge(self, count: int) -> None:
         self.strings += count
         if self.strings > MAX_STRINGS:
-            rule = f"the last of at most {MAX_STRINGS} strings, truth values and arrays"
-            raise self.error(self.pos, self.what, rule, f"{count} more")
+            raise self.error(self.pos, self.what, f"in the header's first {MAX_STRINGS} strings", f"{count} more")
 
     def _string_list(self, count: int) -> list[str]:
-        """Strings one after the other: the only hot loop, as tokenizers keep hundreds of thousands here."""
+        """Strings one after the other: the only hot loop, as tokenizers keep hundreds of thousands here.
+
+        Where the window ends, it goes on from there the next time.
+        """
         self._charge(count)
-        data, pos, data_end, length_at = self.data, self.pos, len(self.data), struct.Struct("<Q").unpack_from
-        strings = []
-        for _ in range(count):
-            if pos + 8 > data_end:
-                raise Short(pos, pos + 8)
-            end = pos + 8 + length_at(data, pos)[0]
+        start, strings, pos = self.unfinished if self.unfinished[0] == self.pos else (self.pos, [], self.pos)
+        data, data_end, length_at = self.data, len(self.data), struct.Struct("<Q").unpack_from
+        for _ in range(count - len(strings)):
+            end = pos + 8
+            if end <= data_end:
+                end += length_at(data, pos)[0]
             if end > data_end:
+                self.unfinished = (start, strings, pos)
                 raise Short(pos, end)
             try:
                 strings.append(data[pos + 8 : end].decode())

@@ -62,10 +62,14 @@ def is_block_type(name: str) -> bool:
 
 
 def nbytes(type_name: str, shape: tuple[int, ...]) -> int:
-    """Bytes of a weight in its file. Raises ShapeError where a row is no whole number of blocks."""
+    """Bytes of a weight in its file. Raises ShapeError for an unknown type or a row that is no whole number of blocks."""
+    if type_name not in BLOCK_TYPES:
+        raise ShapeError(f"Blocks: type must be one of {', '.join(BLOCK_TYPES)}, got {type_name!r}")
     block = BLOCK_TYPES[type_name]
-    if shape[-1] % block.elements:
-        raise ShapeError(f"Blocks: K must be a multiple of {block.elements} for {type_name}, got {shape[-1]}")
+    if not shape or shape[-1] % block.elements:
+        raise ShapeError(
+            f"Blocks: K must be a multiple of {block.elements} for {type_name}, got the shape {list(shape)}"
+        )
     return math.prod(shape) // block.elements * block.nbytes
 
 
