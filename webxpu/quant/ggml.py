@@ -62,7 +62,7 @@ def is_block_type(name: str) -> bool:
 
 
 def nbytes(type_name: str, shape: tuple[int, ...]) -> int:
-    """Bytes of a weight in its file. Raises ShapeError for an unknown type or a row that is no whole number of blocks."""
+    """Bytes of a weight in its file. Raises ShapeError for an unknown type or a row that does not end with a block."""
     if type_name not in BLOCK_TYPES:
         raise ShapeError(f"Blocks: type must be one of {', '.join(BLOCK_TYPES)}, got {type_name!r}")
     block = BLOCK_TYPES[type_name]
