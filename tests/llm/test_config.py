@@ -37,6 +37,7 @@ def test_keys_that_a_file_may_leave_out_have_llama_cpps_defaults() -> None:
     short = {key: value for key, value in SMOLLM2.items() if not key.endswith(optional)}
     config = config_from_gguf(short, 49152)
     assert (config.kv_heads, config.rope_base, config.head_dim) == (9, 10000.0, 64)
+    assert config_from_gguf({**short, "llama.embedding_length": 288}, 49152).head_dim == 32
 
 
 def test_the_head_width_is_the_files_own_where_it_differs_from_hidden_by_heads() -> None:

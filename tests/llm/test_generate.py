@@ -14,6 +14,7 @@ from tests.llm.numpy_device import NumpyDevice, numpy_engine
 from webxpu.errors import DeviceError, ShapeError
 from webxpu.llm.generate import Engine, Generation
 from webxpu.llm.sampler import Sampling
+from webxpu.llm.state import State
 
 CONFIG, ARRAYS = tiny.model()[0], tiny.dense()
 PROMPT = tiny.golden()["prompt"].tolist()
@@ -75,6 +76,16 @@ def test_a_stop_id_ends_it_and_is_not_among_the_ids() -> None:
     done = run(new_engine(), max_tokens=24, stop_ids=[stop, 2])
     assert done.ids == GREEDY[:5]
     assert done.finish_reason == "stop"
+
+
+def test_the_gpu_is_told_what_it_has_to_know_of_a_turn() -> None:
+    engine = new_engine(capacity=100)
+    run(engine, max_tokens=24, stop_ids=[GREEDY[5], 2], sampling=Sampling(temperature=1.5, top_k=1, seed=2**40 + 3))
+    state = State.from_words(engine.cache.state)
+    assert state == State(
+        position=len(PROMPT) + 5, rows=1, step=6, done=True, seed=2**40 + 3, top_k=1, temperature=1.5, top_p=1.0,
+        min_p=0.0, capacity=100, stops=(2, GREEDY[5]),
+    )  # fmt: skip
 
 
 def test_a_first_token_that_stops_gives_no_ids() -> None:
@@ -190,8 +201,11 @@ def test_another_generation_ends_one_that_was_left_halfway() -> None:
 def test_an_error_clears_the_ledger_and_comes_out() -> None:
     async def failing() -> tuple[Engine, Generation]:
         engine = new_engine()
+        async for _ in start(engine, PROMPT[:30], max_tokens=2):
+            pass
         generation = start(engine, max_tokens=24)
         await anext(generation)
+        assert engine.ledger.ids == PROMPT[:30]
         loop: Any = generation._loop
         loop.fail = DeviceError("the GPU went away")
         with pytest.raises(DeviceError, match=r"^the GPU went away$"):

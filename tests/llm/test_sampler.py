@@ -39,6 +39,7 @@ def test_a_given_seed_is_kept_and_a_missing_one_is_drawn_afresh() -> None:
         ({"top_k": 2**32}, "top_k must be a whole number from 0 to 4294967295, got 4294967296"),
         ({"top_k": 1.0}, r"top_k must be a whole number from 0 to 4294967295, got 1\.0"),
         ({"top_k": True}, "top_k must be a whole number from 0 to 4294967295, got True"),
+        ({"seed": False}, "seed must be a whole number from 0 to 18446744073709551615, got False"),
         ({"seed": -1}, "seed must be a whole number from 0 to 18446744073709551615, got -1"),
         ({"seed": 2**64}, "seed must be a whole number from 0 to 18446744073709551615, got 18446744073709551616"),
     ],

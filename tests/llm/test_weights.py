@@ -172,6 +172,14 @@ def test_a_split_model_is_uploaded_file_by_file_with_one_progress() -> None:
     assert seen == [(1, 128), (64, 128), (65, 128), (128, 128)]
 
 
+def test_pieces_come_in_the_files_order_whatever_the_models_order_is() -> None:
+    weights = Weights({})
+    for name, start in [("late", 192), ("early", 64), ("middle", 128)]:
+        weights[name] = Weight(name, "float32", (4, 4), (info(name, "f32", (4, 4), start),))
+    wanted = pieces(weights, allocate(FakeDevice(), weights), [])["f.gguf"]  # type: ignore[arg-type]
+    assert [(piece["start"], piece["buffer"]) for piece in wanted] == [(64, 1), (128, 2), (192, 0)]
+
+
 def test_only_types_with_planes_are_split_on_their_way_and_each_piece_names_its_pass() -> None:
     _, weights, _ = tiny.loaded(tiny.FILE, tiny.header())
     device = FakeDevice()
