@@ -1,0 +1,163 @@
+"""The Python half of `bridge/worker.mjs`: answers a page's requests. The messages are described in `bridge/client.mjs`.
+
+JSON comes in and goes out, and no exception leaves: an answer is {"value": ...} or {"error": {"name", "message"}}.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+from typing import Any
+
+from webxpu.chat.session import Chat, Reply
+from webxpu.check import check
+from webxpu.errors import ShapeError
+from webxpu.gpu.device import Device, open_device
+from webxpu.llm.model import Model, load
+
+# Called with a stage, the bytes or cases done and all there are.
+Progress = Callable[[str, int, int], object]
+
+_model: Model | None = None
+_device: Device | None = None
+_replies: dict[int, Reply] = {}
+
+
+async def request(text: str, progress: Progress) -> str:
+    """Answers one request: `{"type": ..., ...}`."""
+    message = json.loads(text)
+    try:
+        return json.dumps({"value": await _answer(message, progress)})
+    except Exception as e:  # noqa: BLE001 - whatever it is, it crosses to the page as data
+        return json.dumps({"error": _described(e)})
+
+
+async def stream(text: str) -> AsyncIterator[str]:
+    """Answers "chat" and "generate": {"text", "tokens"} for each piece, at last {"value": ...} or {"error": ...}."""
+    message = json.loads(text)
+    number = message["id"]
+    try:
+        reply = _replies[number] = _start_reply(message)
+        known = 0
+        async for piece in reply:
+            yield json.dumps({"text": piece, "tokens": len(reply.ids) - known})
+            known = len(reply.ids)
+        yield json.dumps({"value": _result(reply)})
+    except Exception as e:  # noqa: BLE001 - whatever it is, it crosses to the page as data
+        yield json.dumps({"error": _described(e)})
+    finally:
+        _replies.pop(number, None)
+
+
+def abort(number: int) -> None:
+    """Ends the reply to the request of that number, if it still runs."""
+    if number in _replies:
+        _replies[number].abort()
+
+
+async def _answer(message: dict[str, Any], progress: Progress) -> Any:
+    match message["type"]:
+        case "open":
+            await _free()
+            await _open(message["device"])
+            return _info()
+        case "load":
+            await _load(message["source"], message["device"], message["options"], progress)
+            return _info()
+        case "info":
+            return _info()
+        case "check":
+            report = await check(_device, quick=message["quick"], progress=lambda *done: progress("check", *done))
+            return asdict(report)
+        case "tokens":
+            return _tokens(message["of"], add_special=message["add_special"])
+        case "free":
+            return await _free()
+        case other:
+            raise ShapeError(f"worker: type must be one of the requests in bridge/client.mjs, got {other!r}")
+
+
+async def _open(options: dict[str, Any]) -> Device:
+    global _device
+    _device = await open_device(**options)
+    return _device
+
+
+async def _load(source: str, device_options: dict[str, Any], options: dict[str, Any], progress: Progress) -> None:
+    """Loads a model on a device of its own. Where that fails, the model that was there before stays."""
+    global _model, _device
+    progress("header", 0, 0)
+    device = await open_device(**device_options)
+
+    def loaded(done: int, total: int) -> None:
+        progress("download", done, total)
+        if done == total:
+            progress("compile", done, total)
+
+    try:
+        model = await load(source, device=device, progress=loaded, **options)
+    except BaseException:
+        device.close()
+        raise
+    await _free()
+    _model, _device = model, device
+
+
+def _start_reply(message: dict[str, Any]) -> Reply:
+    model = _loaded()
+    if message["type"] == "chat":
+        return Chat(model).stream(message["messages"], **message["options"])
+    prompt = message["prompt"]
+    ids = model.tokenizer.encode(prompt, add_special=True) if isinstance(prompt, str) else prompt
+    return Reply(model.generate(ids, **message["options"]), model.tokenizer)
+
+
+def _result(reply: Reply) -> dict[str, Any]:
+    facts = {"text": reply.text, "prompt_ids": reply.prompt_ids, "ids": reply.ids, "finish_reason": reply.finish_reason}
+    timings = {} if reply.timings is None else asdict(reply.timings)
+    return {**facts, "reused_tokens": reply.reused_tokens, **timings}
+
+
+def _info() -> dict[str, Any]:
+    """What is known of the device and the model; None where there is none."""
+    found: dict[str, Any] = {"adapter": None, "model": None}
+    if _device is not None:
+        gpu = _device.gpu
+        about = {"features": sorted(gpu.features), "target": gpu.target, "why": gpu.why, "limits": dict(gpu.limits)}
+        found |= {"adapter": dict(gpu.info), **about, "stats": _device.stats()}
+    if _model is not None:
+        named = {"architecture": _model.config.architecture, "context_tokens": _model.capacity}
+        found["model"] = {**named, "load_ms": _model.load_ms, "chats": _model.template is not None}
+    return found
+
+
+def _tokens(of: str | list[int], *, add_special: bool) -> list[int] | str:
+    tokenizer = _loaded().tokenizer
+    if isinstance(of, str):
+        return tokenizer.encode(of, add_special=add_special)
+    return tokenizer.decode(of, skip_special=False)
+
+
+async def _free() -> None:
+    global _model, _device
+    model, device, _model, _device = _model, _device, None, None
+    if model is not None:
+        await model.reset()
+        model.free()
+    if device is not None:
+        device.close()
+
+
+def _loaded() -> Model:
+    if _model is None:
+        raise ShapeError("this worker has no model; load one first")
+    return _model
+
+
+def _described(error: Exception) -> dict[str, str]:
+    """Name and text. What is none of our own errors is a fault, and its traceback goes to the console."""
+    if not type(error).__module__.startswith("webxpu."):
+        traceback.print_exception(error)
+    return {"name": type(error).__name__, "message": str(error)}
