@@ -22,6 +22,16 @@ def test_every_public_name_is_there() -> None:
     assert set(webxpu.__all__) <= set(dir(webxpu))
 
 
+def test_no_module_hides_a_public_function_of_the_same_name() -> None:
+    homes = fresh(
+        "import pkgutil, importlib, webxpu\n"
+        "for m in pkgutil.iter_modules(webxpu.__path__):\n"
+        "    if m.name not in ('bridge', 'host'): importlib.import_module('webxpu.' + m.name)\n"
+        "print(*(type(getattr(webxpu, n)).__name__ for n in webxpu.__all__ if n != 'ops'))"
+    ).split()
+    assert "module" not in homes
+
+
 def test_importing_it_loads_nothing_heavy_and_nothing_of_the_browser() -> None:
     loaded = fresh("import sys, webxpu; print(*(m for m in sys.modules))").split()
     assert not [m for m in loaded if m.split(".")[0] == "numpy" or m in SEAM or m.startswith("webxpu.")]

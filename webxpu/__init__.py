@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from webxpu.gpu.tensor import Tensor as Tensor
     from webxpu.llm.model import load as load
     from webxpu.quant.ggml import Blocks as Blocks
+    from webxpu.self_check import check as check
 
 _HOMES = {
     "Blocks": "webxpu.quant.ggml",
     "Chat": "webxpu.chat.session",
     "Tensor": "webxpu.gpu.tensor",
+    "check": "webxpu.self_check",
     "load": "webxpu.llm.model",
     "open_device": "webxpu.gpu.device",
 }
 
-__all__ = ["Blocks", "Chat", "Tensor", "load", "open_device", "ops"]
+__all__ = ["Blocks", "Chat", "Tensor", "check", "load", "open_device", "ops"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,10 +12,10 @@ from dataclasses import asdict
 from typing import Any
 
 from webxpu.chat.session import Chat, Reply
-from webxpu.check import check
 from webxpu.errors import ShapeError
 from webxpu.gpu.device import Device, open_device
 from webxpu.llm.model import Model, load
+from webxpu.self_check import check
 
 # Called with a stage, the bytes or cases done and all there are.
 Progress = Callable[[str, int, int], object]
