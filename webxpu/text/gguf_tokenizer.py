@@ -53,8 +53,9 @@ def eos_ids(metadata: Mapping[str, Any], vocab_size: int) -> list[int]:
 
 
 def adds_bos(metadata: Mapping[str, Any]) -> bool:
-    """Whether a text begins with a beginning-of-text token."""
-    return metadata_value(metadata, "tokenizer.ggml.add_bos_token", bool, _rule(metadata).add_bos)
+    """Whether a text begins with a beginning-of-text token: as the file says, else as its rule is used."""
+    usual = _rule(metadata).add_bos and "tokenizer.ggml.bos_token_id" in metadata
+    return metadata_value(metadata, "tokenizer.ggml.add_bos_token", bool, usual)
 
 
 def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:

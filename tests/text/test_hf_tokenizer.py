@@ -1,0 +1,474 @@
+"""The tokenizer against llama.cpp's and the model's golden ids, and against `tokenizers` for decoding."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import random
+import re
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+from tokenizers import Regex
+from tokenizers.pre_tokenizers import Split
+
+import webxpu
+from webxpu.errors import FormatError, ShapeError, Unsupported
+from webxpu.formats.gguf import read_gguf
+from webxpu.host.fetch import asset
+from webxpu.text.gguf_tokenizer import tokenizer_json
+from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.pieces import BYTE_OF_CHARACTER, byte_level, piece_decoder
+from webxpu.text.pretokenizers import PRE_TOKENIZERS
+from webxpu.text.stream import TextStream
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
+SMOLLM2 = json.loads((GOLDENS / "smollm2.json").read_text("utf-8"))
+LLAMA_CPP = json.loads((GOLDENS / "llama_cpp_bpe.json").read_text("utf-8"))
+CHARACTERS = {byte: character for character, byte in BYTE_OF_CHARACTER.items()}
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
+
+
+@pytest.fixture(scope="module")
+def metadata():
+    path = asset("smollm2-135m")
+    with path.open("rb") as file:
+
+        async def read_range(start, nbytes):
+            file.seek(start)
+            return file.read(nbytes), path.stat().st_size
+
+        return asyncio.run(read_gguf(read_range)).metadata
+
+
+@pytest.fixture(scope="module")
+def smollm2(metadata) -> Tokenizer:
+    return Tokenizer.from_gguf(metadata)
+
+
+def made(extra: list[tuple[str, int]] = (), merges: list[str] = (), **keys) -> dict:
+    """Metadata of a vocabulary of the 256 bytes, what the merges make, and extra tokens with their types."""
+    tokens = [CHARACTERS[byte] for byte in range(256)]
+    tokens += [token for token in dict.fromkeys(m.replace(" ", "") for m in merges) if token not in tokens]
+    kinds = [NORMAL] * len(tokens) + [kind for _, kind in extra]
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": tokens + [token for token, _ in extra],
+        "tokenizer.ggml.token_type": np.array(kinds, np.int32),
+        "tokenizer.ggml.merges": list(merges),
+        **{f"tokenizer.ggml.{key}": value for key, value in keys.items()},
+    }
+
+
+@pytest.mark.parametrize("sample", SMOLLM2["tokenizer_samples"], ids=lambda s: ascii(s["text"]))
+def test_the_real_vocabulary_gives_the_golden_ids_and_the_text_back(smollm2, sample):
+    assert smollm2.encode(sample["text"]) == sample["ids"]
+    assert smollm2.decode(sample["ids"], skip_special=False) == sample["text"]
+
+
+def test_the_golden_samples_are_sixteen_and_five_are_those_that_transformers_gets_wrong():
+    samples = SMOLLM2["tokenizer_samples"]
+    assert len(samples) == 16
+    assert sum(not sample["transformers_gguf_ids_equal"] for sample in samples) == 5
+
+
+@pytest.mark.parametrize("prompt", SMOLLM2["prompts"], ids=lambda p: p["kind"])
+def test_golden_prompts_and_replies_pass_both_ways(smollm2, prompt):
+    assert smollm2.encode(prompt["prompt"], add_special=True) == prompt["prompt_ids"]
+    assert smollm2.decode(prompt["greedy_ids"], skip_special=False) == prompt["greedy_text"]
+    assert smollm2.decode(prompt["greedy_ids"]) == prompt["greedy_text"].replace("<|im_end|>", "")
+
+
+def test_what_the_file_says_about_its_tokens(smollm2):
+    assert (smollm2.vocab_size, smollm2.bos_id, smollm2.add_bos) == (49152, 1, False)
+    assert smollm2.eos_ids == (2, 0)  # <|im_end|> by the metadata, <|endoftext|> because it ends texts in any model
+    assert smollm2.special_ids == frozenset(range(17))
+
+
+@pytest.mark.parametrize("vocabulary", LLAMA_CPP["vocabularies"], ids=lambda v: v["pre"])
+def test_46_cases_have_the_ids_of_llama_cpp(vocabulary):
+    metadata = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": vocabulary["pre"],
+        "tokenizer.ggml.tokens": vocabulary["tokens"],
+        "tokenizer.ggml.token_type": np.array(vocabulary["types"], np.int32),
+        "tokenizer.ggml.merges": vocabulary["merges"],
+    }
+    tokenizer = Tokenizer.from_gguf(metadata)
+    cases = LLAMA_CPP["cases"]
+    assert len(cases) == len(vocabulary["ids"]) == 46
+    for case, ids in zip(cases, vocabulary["ids"]):
+        assert tokenizer.encode(case) == ids, case
+        assert tokenizer.decode(ids) == case
+
+
+# Patterns as the models' own tokenizer.json has them: Llama 3, Qwen2, Qwen3.5.
+OWN_PATTERNS = {
+    "llama-bpe": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+    r"|\s+(?!\S)|\s+",
+    "qwen35": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
+WORDS = [
+    *LLAMA_CPP["cases"],
+    "'LL's 'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
+]
+
+
+@pytest.mark.parametrize("name", OWN_PATTERNS)
+def test_words_are_cut_as_by_the_models_own_patterns(name):
+    (pattern,) = PRE_TOKENIZERS[name].patterns
+    ours, own = (Split(Regex(p), "isolated") for p in (pattern, OWN_PATTERNS[name]))
+    for text in WORDS:
+        assert ours.pre_tokenize_str(text) == own.pre_tokenize_str(text)
+
+
+@pytest.mark.parametrize(
+    ("pre", "text", "words"),
+    [
+        ("gpt-2", " 1234  x'll", [" 1234", " ", " x", "'ll"]),
+        ("smollm", " 1234  x'll", [" ", "1", "2", "3", "4", " ", " x", "'ll"]),
+        ("smollm", "  1", ["  ", "1"]),
+        ("llama-bpe", " 12345  x'LL", [" ", "123", "45", " ", " x", "'LL"]),
+        ("qwen2", " 12  x'LL?\n\n", [" ", "1", "2", " ", " x", "'LL", "?\n\n"]),
+        ("qwen35", "ก\u0e33 1", ["ก\u0e33", " ", "1"]),
+        ("falcon", "a` 12345=>b", ["a", "`", " ", "123", "45", "=>", "b"]),
+        ("falcon", "12345", ["123", "45"]),
+        ("default", "a` 12345=>b", ["a", "`", " ", "123", "45", "=>", "b"]),
+    ],
+)
+def test_each_rule_cuts_words_its_own_way(pre, text, words):
+    pre_tokenizer = tokenizer_json(made(pre=pre))["pre_tokenizer"]
+    whole = {
+        "version": "1.0",
+        "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+        "pre_tokenizer": pre_tokenizer,
+    }
+    cut = tokenizers.Tokenizer.from_str(json.dumps(whole)).pre_tokenizer.pre_tokenize_str(text)
+    assert [byte_level(piece).decode() for piece, _ in cut] == words
+
+
+def test_a_missing_rule_is_the_default_rule():
+    metadata = made()
+    del metadata["tokenizer.ggml.pre"]
+    assert tokenizer_json(metadata) == tokenizer_json(made(pre="default"))
+
+
+def test_qwen_normalises_text_and_others_do_not():
+    assert Tokenizer.from_gguf(made(pre="qwen2")).encode("e\u0301") == [0xC3, 0xA9]
+    assert Tokenizer.from_gguf(made(pre="gpt-2")).encode("e\u0301") == [0x65, 0xCC, 0x81]
+
+
+def test_llama_3_takes_a_word_that_is_a_token_whole_and_puts_a_bos_first():
+    # No merge of a pair makes "abc" or "ab": only the whole word is a token.
+    merges = ["a b", "ab c"]
+    extra = [("<bos>", CONTROL)]
+    reordered = made(extra, merges, pre="llama-bpe", bos_token_id=258)
+    reordered["tokenizer.ggml.merges"] = ["ab c"]
+    whole = Tokenizer.from_gguf(reordered)
+    assert (whole.encode("abc"), whole.encode("abc abc")[0]) == ([257], 257)
+    assert (whole.add_bos, whole.encode("ab", add_special=True), whole.encode("", add_special=True)) == (
+        True, [258, 256], [258],
+    )  # fmt: skip
+    reordered["tokenizer.ggml.pre"] = "gpt-2"
+    assert Tokenizer.from_gguf(reordered).encode("abc") == [97, 98, 99]
+    unasked = {**reordered, "tokenizer.ggml.pre": "llama-bpe", "tokenizer.ggml.add_bos_token": False}
+    assert Tokenizer.from_gguf(unasked).encode("ab", add_special=True) == [256]
+    assert not Tokenizer.from_gguf(made(pre="llama-bpe")).add_bos  # a file without such a token
+
+
+def test_tokens_around_a_text_are_those_that_the_file_wants():
+    keys = {"bos_token_id": 256, "eos_token_id": 257}
+    extra = [("<bos>", CONTROL), ("<eos>", CONTROL)]
+    both = Tokenizer.from_gguf(made(extra, add_bos_token=True, add_eos_token=True, **keys))
+    assert both.encode("a", add_special=True) == [256, 97, 257]
+    assert both.encode("a") == [97]
+    assert (both.bos_id, both.eos_ids) == (256, (257,))
+    neither = Tokenizer.from_gguf(made(extra, **keys))
+    assert neither.encode("a", add_special=True) == [97]
+    assert not neither.add_bos
+
+
+def test_control_tokens_are_names_in_a_prompt_and_text_elsewhere(smollm2):
+    text = "<|im_start|>user\nhi<|im_end|>"
+    assert smollm2.encode(text)[0] == 1
+    plain = smollm2.encode(text, parse_special=False)
+    assert not smollm2.special_ids & set(plain)
+    assert smollm2.decode(plain) == text
+
+
+def test_user_defined_tokens_are_found_before_words_are_cut_and_are_no_control_tokens():
+    tokenizer = Tokenizer.from_gguf(made([("<think>", USER_DEFINED), ("  ", USER_DEFINED), ("é", USER_DEFINED)]))
+    assert tokenizer.encode("a<think>  b", parse_special=False) == [97, 256, 257, 98]
+    assert tokenizer.encode("é") == [258]
+    assert tokenizer.decode([256, 97, 257, 258]) == "<think>a  é"  # literal: é is no stand-in for byte 0xE9 here
+    assert tokenizer.special_ids == frozenset()
+
+
+def test_unused_tokens_are_never_found_and_unknown_ones_are_special():
+    tokenizer = Tokenizer.from_gguf(made([("[PAD1]", UNUSED), ("<unk>", UNKNOWN)]))
+    assert tokenizer.encode("[PAD1]") == list(b"[PAD1]")
+    assert tokenizer.encode("<unk>") == [257]
+    assert tokenizer.special_ids == frozenset((257,))
+    assert tokenizer.decode([256, 257]) == "[PAD1]"
+
+
+def test_every_token_that_ends_a_turn_is_an_end_the_file_s_own_first():
+    extra = [("<|im_end|>", CONTROL), ("<|endoftext|>", CONTROL), ("<x>", CONTROL), ("<|eot_id|>", NORMAL)]
+    tokenizer = Tokenizer.from_gguf(made(extra, eos_token_id=257, eot_token_id=258))
+    assert tokenizer.eos_ids == (257, 258, 256)  # a normal token is text, whatever it is called
+
+
+def test_decoding_any_ids_is_what_tokenizers_makes_of_them(smollm2, metadata):
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(tokenizer_json(metadata)))
+    rng = random.Random(3)
+    for _ in range(300):
+        ids = [rng.randrange(smollm2.vocab_size) for _ in range(rng.randrange(1, 30))]
+        for skip in (True, False):
+            expected = theirs.decode(ids, skip_special_tokens=skip)
+            assert smollm2.decode(ids, skip_special=skip) == expected
+            stream = TextStream(smollm2, skip_special=skip)
+            assert "".join(stream.push([i]) for i in ids) + stream.finish() == expected
+
+
+def test_half_a_surrogate_pair_becomes_a_replacement_character(smollm2):
+    assert smollm2.encode("a\ud83d b") == smollm2.encode("a\ufffd b")
+    assert smollm2.encode("\ud83d\ude00") == smollm2.encode("😀")
+
+
+@pytest.mark.parametrize("wrong", [49152, -1, 10**9])
+def test_an_id_that_is_no_token_is_an_error(smollm2, wrong):
+    with pytest.raises(ShapeError, match=f"^token_bytes: id must be one of 49152 tokens, got {wrong}$"):
+        smollm2.decode([1, wrong])
+
+
+BROKEN = [
+    ({"tokenizer.ggml.model": "llama"}, Unsupported, "tokenizer.ggml.model 'llama' is not supported; byte-level BPE"),
+    ({"tokenizer.ggml.model": None}, FormatError, "the metadata key 'tokenizer.ggml.model' is missing"),
+    ({"tokenizer.ggml.pre": "k9"}, Unsupported, "tokenizer.ggml.pre 'k9' is not supported; known are command-r, deep"),
+    ({"tokenizer.ggml.tokens": None}, FormatError, "the metadata key 'tokenizer.ggml.tokens' is missing"),
+    ({"tokenizer.ggml.tokens": [["a"]]}, FormatError, "tokenizer.ggml.tokens must be a list of strings"),
+    ({"tokenizer.ggml.merges": None}, FormatError, "the metadata key 'tokenizer.ggml.merges' is missing"),
+    ({"tokenizer.ggml.merges": ["a b"]}, FormatError, "merge 0 must join two tokens to a third, got 'a b'"),
+    ({"tokenizer.ggml.merges": ["ab"]}, FormatError, "merge 0 must join two tokens to a third, got 'ab'"),
+    ({"tokenizer.ggml.merges": [1]}, FormatError, "merge 0 must be a string, got int"),
+    ({"tokenizer.ggml.token_type": [1]}, FormatError, "tokenizer.ggml.token_type must be 256 integers, one a token"),
+    (
+        {"tokenizer.ggml.token_type": np.ones(255, np.int32)},
+        FormatError,
+        "tokenizer.ggml.token_type must be 256 integers, one a token",
+    ),
+    (
+        {"tokenizer.ggml.token_type": np.ones(256, np.float32)},
+        FormatError,
+        "tokenizer.ggml.token_type must be 256 integers, one a token",
+    ),
+    (
+        {"tokenizer.ggml.eos_token_id": 256},
+        FormatError,
+        "tokenizer.ggml.eos_token_id must be in the vocabulary of 256 tokens, got 256",
+    ),
+    ({"tokenizer.ggml.bos_token_id": "1"}, FormatError, "tokenizer.ggml.bos_token_id must be int, got str '1'"),
+    ({"tokenizer.ggml.add_bos_token": 1}, FormatError, "tokenizer.ggml.add_bos_token must be bool, got int '1'"),
+    ({"tokenizer.ggml.add_bos_token": True}, FormatError, "tokenizer.ggml.bos_token_id is missing, though the token"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), BROKEN, ids=[message for _, _, message in BROKEN])
+def test_metadata_that_makes_no_tokenizer_is_refused(change, error, message):
+    metadata = {key: value for key, value in {**made(), **change}.items() if value is not None}
+    with pytest.raises(error, match=re.escape(message)):
+        Tokenizer.from_gguf(metadata)
+
+
+# tokenizer.json
+
+ADDED_AS_IT_IS = {"single_word": False, "lstrip": False, "rstrip": False}
+
+
+def bytes_and_pieces() -> dict:
+    """A BPE vocabulary with byte fallback, as Llama 2 and Gemma have it."""
+    pieces = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        "▁",
+        "a",
+        "b",
+        "▁a",
+        "ab",
+        "▁▁",
+        "<x>",
+    ]
+    steps = [
+        {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+    ]
+    added = [(0, "<unk>", True), (1, "<s>", True), (2, "</s>", True), (265, "<x>", False)]
+    return {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": i, "content": content, "special": special, "normalized": False, **ADDED_AS_IT_IS}
+            for i, content, special in added
+        ],
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [
+                {"type": "Prepend", "prepend": "▁"},
+                {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+            ],
+        },
+        "pre_tokenizer": None,
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}},
+        },
+        "decoder": {"type": "Sequence", "decoders": steps},
+        "model": {
+            "type": "BPE",
+            "unk_token": "<unk>",
+            "fuse_unk": True,
+            "byte_fallback": True,
+            "vocab": {piece: index for index, piece in enumerate(pieces)},
+            "merges": [["▁", "a"], ["a", "b"], ["▁", "▁"]],
+        },
+    }  # fmt: skip
+
+
+CONFIG = {"bos_token": {"content": "<s>", "lstrip": False}, "eos_token": "</s>"}
+
+
+def test_a_tokenizer_json_with_byte_fallback_decodes_as_tokenizers_does():
+    described = bytes_and_pieces()
+    ours = Tokenizer.from_json(json.dumps(described), json.dumps(CONFIG))
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(described))
+    assert (ours.bos_id, ours.eos_ids, ours.add_bos, ours.special_ids) == (1, (2,), True, frozenset((0, 1, 2)))
+    for text in ("a", "ab  é 😀 b", " a", "   ", "", "a<x>b</s>", "\n"):
+        ids = theirs.encode(text).ids
+        assert ours.encode(text, add_special=True) == ids
+        for skip in (True, False):
+            assert ours.decode(ids, skip_special=skip) == theirs.decode(ids, skip_special_tokens=skip)
+    assert ours.encode("a</s>", parse_special=False) != ours.encode("a</s>")
+    assert [ours.token_bytes(i) for i in (3, 258, 259, 262, 265)] == [b"\0", b"\xff", b" ", b" a", b"<x>"]
+
+
+@pytest.mark.parametrize(
+    ("decoder", "piece", "expected", "strip_left"),
+    [
+        ({"type": "ByteLevel", "add_prefix_space": True}, "Ġa", b" a", 0),
+        ({"type": "Sequence", "decoders": [{"type": "ByteLevel"}]}, "Ã©", b"\xc3\xa9", 0),
+        ({"type": "ByteLevel"}, "東", "東".encode(), 0),
+        ({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}, "▁a▁", b" a ", 1),
+        ({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}, "<0x41>", b"<0x41>", 1),
+        ({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"}, "▁", b" ", 0),
+        ({"type": "Metaspace", "replacement": "▁", "add_prefix_space": False}, "▁", b" ", 0),
+        ({"type": "Metaspace", "replacement": "_", "add_prefix_space": True}, "_a", b" a", 1),
+        ({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}, "<0xE6>", b"\xe6", 0),
+        ({"type": "Sequence", "decoders": [{"type": "ByteFallback"}]}, "<0xZZ>", b"<0xZZ>", 0),
+    ],
+)
+def test_decoders_work_piece_by_piece(decoder, piece, expected, strip_left):
+    piece_bytes, stripped = piece_decoder(decoder)
+    assert (piece_bytes(piece), stripped) == (expected, strip_left)
+
+
+def test_a_unigram_vocabulary_is_a_list_and_has_no_plain_form():
+    vocab = [["<unk>", 0.0], ["▁", -1.0], ["▁a", -2.0], ["b", -3.0]]
+    decoder = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    described = {"version": "1.0", "model": {"type": "Unigram", "unk_id": 0, "vocab": vocab}, "decoder": decoder}
+    tokenizer = Tokenizer.from_json({**described, "pre_tokenizer": decoder})
+    assert tokenizer.vocab_size == 4
+    assert tokenizer.encode("a b") == [2, 1, 3]
+    assert tokenizer.decode([2, 1, 3]) == "a b"
+    with pytest.raises(Unsupported, match=r"^tokenizer: names of control tokens can be plain text only in a BPE"):
+        tokenizer.encode("a", parse_special=False)
+
+
+def test_a_bos_is_added_where_the_post_processor_says_so():
+    described = bytes_and_pieces()
+    described["post_processor"] = {
+        "type": "Sequence",
+        "processors": [tokenizer_json(made())["decoder"], described["post_processor"]],
+    }
+    assert Tokenizer.from_json(described, CONFIG).add_bos
+    assert not Tokenizer.from_json(described, {"bos_token": "</s>"}).add_bos
+    assert not Tokenizer.from_json({**described, "post_processor": None}, CONFIG).add_bos
+    assert Tokenizer.from_json(described).bos_id is None
+
+
+def test_added_tokens_may_lie_outside_the_model_s_vocabulary():
+    described = tokenizer_json(made())
+    described["added_tokens"] = [
+        {"id": 256, "content": "<|end|>", "special": True, "normalized": False, **ADDED_AS_IT_IS}
+    ]
+    tokenizer = Tokenizer.from_json(described)
+    assert (tokenizer.vocab_size, tokenizer.eos_ids, tokenizer.encode("a<|end|>")) == (257, (256,), [97, 256])
+
+
+@pytest.mark.parametrize(
+    ("described", "error", "message"),
+    [
+        ("{", FormatError, "tokenizer.json: must be JSON, got Expecting property name"),
+        ("[]", FormatError, "tokenizer.json: must be an object, got list"),
+        ("{}", FormatError, "tokenizer.json: must have a model with a vocabulary"),
+        ({"model": {"type": "BPE", "vocab": {}}}, FormatError, "tokenizer.json: must have a model with a vocabulary"),
+        ({"decoder": None}, Unsupported, "tokenizer: a tokenizer without a decoder is not supported"),
+        ({"decoder": {"type": "WordPiece"}}, Unsupported, "tokenizer: the decoder WordPiece is not supported"),
+        (
+            {"decoder": {"type": "Strip", "content": " ", "start": 0, "stop": 1}},
+            Unsupported,
+            "tokenizer: the decoder Strip is not supported",
+        ),
+        ({"normalizer": {"type": "Nonsense"}}, FormatError, "tokenizer: must be one that `tokenizers` can read, got "),
+    ],
+)
+def test_a_tokenizer_json_that_makes_no_tokenizer_is_refused(described, error, message):
+    whole = described
+    if isinstance(described, dict) and "model" not in described:
+        whole = {**tokenizer_json(made()), **described}
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        Tokenizer.from_json(whole)
+
+
+def test_in_the_browser_the_bridge_encodes_from_the_same_json_and_decoding_calls_nothing(monkeypatch):
+    made_of, asked = [], []
+
+    def create_tokenizer(text: str, config: str) -> int:
+        made_of.append((json.loads(text), json.loads(config)))
+        return 40 + len(made_of)
+
+    def encode_text(handle: int, text: str, add_special: bool) -> list[int]:
+        asked.append((handle, text, add_special))
+        return [97]
+
+    bridge = types.SimpleNamespace(create_tokenizer=create_tokenizer, encode_text=encode_text)
+    monkeypatch.setattr(webxpu, "bridge", bridge, raising=False)
+    monkeypatch.setitem(sys.modules, "webxpu.bridge", bridge)
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    metadata = made([("<c>", CONTROL)])
+    tokenizer = Tokenizer.from_gguf(metadata)
+    assert tokenizer.encode("a<c>", add_special=True) == [97]
+    assert tokenizer.encode("b", parse_special=False) == [97]
+    assert asked == [(41, "a<c>", True), (42, "b", False)]
+    whole = tokenizer_json(metadata)
+    plain = copy.deepcopy(whole)
+    plain["added_tokens"] = []
+    assert made_of == [
+        (whole, {"clean_up_tokenization_spaces": False}),
+        (plain, {"clean_up_tokenization_spaces": False}),
+    ]
+    assert tokenizer.decode([97, 256, 98]) == "ab"
+    assert len(asked) == 2
