@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg
+from webxpu.gpu.target import Gpu
 from webxpu.llm import state as words
 from webxpu.llm.state import State
 from webxpu.ops.cache import check_state
@@ -56,3 +58,9 @@ def _(values: Spec, ids: Spec, history: Spec, state: Spec) -> tuple[Spec, ...]:
     check(ids == Spec(values.shape, "int32"), "advance", "ids", f"int32[{values.shape[0]}]", ids)
     check_history("advance", history, state)
     return ()
+
+
+@advance.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], values: Spec, ids: Spec, history: Spec, state: Spec) -> Plan:
+    bindings = [arg(0), arg(1), arg(2, "read_write"), arg(3, "read_write")]
+    return Plan([Dispatch(resolve(gpu, "advance"), {}, bindings, (1, 1, 1))])

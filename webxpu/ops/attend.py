@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out
+from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.cache import check_cache, slots_of
 
 # The maximum of no scores at all, and the same in the kernels.
 LOWEST = np.float32(np.finfo(np.float32).min)
+# What the kernels' accumulators hold.
+MAX_WIDTH = 256
+PREFILL_ROWS = 16
+WORKGROUP = 64
+CPU_WORKGROUP = 4
 
 
 @op
@@ -63,8 +70,34 @@ def _(q: Spec, cache: Spec, pages: Spec, state: Spec, *, parts: int, scale: floa
     check(
         q.dtype == "float32" and len(q.shape) == 3 and q.shape[2] == d and q.shape[1] % g == 0, "attend", "q", rule, q
     )
+    check(d % 4 == 0 and d <= MAX_WIDTH, "attend", "q", f"of a width D that is a multiple of 4 up to {MAX_WIDTH}", q)
     check(parts >= 1, "attend", "parts", "at least 1", parts)
     return Spec((*q.shape[:2], parts, d), "float32"), Spec((*q.shape[:2], parts, 2), "float32")
+
+
+@attend.plan
+def _(
+    gpu: Gpu,
+    outputs: tuple[Spec, ...],
+    q: Spec,
+    cache: Spec,
+    pages: Spec,
+    state: Spec,
+    *,
+    parts: int,
+    scale: float | None = None,
+) -> Plan:
+    rows, heads, d = q.shape
+    constants = {"H": heads, "G": cache.shape[3], "D": d, "PARTS": parts, "SCALE": d**-0.5 if scale is None else scale}
+    bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
+    kernel = resolve(gpu, "attend", "decode" if rows == 1 else "prefill")
+    if kernel.variant.target == "cpu":
+        grid = fold(-(-rows * heads * parts // CPU_WORKGROUP))
+    elif rows == 1:
+        grid = fold(heads * parts)
+    else:
+        grid = (-(-rows // PREFILL_ROWS), heads, parts)
+    return Plan([Dispatch(kernel, constants, bindings, grid)])
 
 
 def check_parts(op_name: str, acc: Spec, stats: Spec) -> tuple[int, int, int, int]:
@@ -107,3 +140,10 @@ def attend_combine(acc: Any, stats: Any) -> Any:
 def _(acc: Spec, stats: Spec) -> Spec:
     rows, heads, _, d = check_parts("attend_combine", acc, stats)
     return Spec((rows, heads * d), "float32")
+
+
+@attend_combine.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], acc: Spec, stats: Spec) -> Plan:
+    _, _, parts, d = acc.shape
+    grid = fold(-(-outputs[0].size // 4 // WORKGROUP))
+    return Plan([Dispatch(resolve(gpu, "attend", "combine"), {"D": d, "PARTS": parts}, [arg(0), arg(1), out(0)], grid)])

@@ -6,11 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out
+from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.advance import check_history
-from webxpu.quant.ggml import Blocks, dequantize
+from webxpu.ops.matvec import check_weight
+from webxpu.quant.ggml import Blocks, dequantize, weight_part
+
+WORKGROUP = 64
+BLOCK = 32
 
 
 @op
@@ -35,8 +41,16 @@ def embed(table: Any, history: Any, state: Any, *, rows: int) -> Any:
 
 @embed.spec
 def _(table: Spec, history: Spec, state: Spec, *, rows: int) -> Spec:
-    check(len(table.shape) == 2, "embed", "table", "(V, K)", table)
+    check_weight("embed", table)
     check_history("embed", history, state)
     check(history.shape[0] >= 1, "embed", "history", "at least one position", history)
     check(rows >= 1, "embed", "rows", "at least 1", rows)
     return Spec((rows, table.shape[1]), "float32")
+
+
+@embed.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], table: Spec, history: Spec, state: Spec, *, rows: int) -> Plan:
+    v, k = table.shape
+    kernel = resolve(gpu, "embed", weights=weight_part(table.dtype, table.shape))
+    grid = fold(-(-rows * -(-k // BLOCK) // WORKGROUP))
+    return Plan([Dispatch(kernel, {"N": v, "K": k}, [arg(0), arg(1), out(0), arg(2, "uniform")], grid)])

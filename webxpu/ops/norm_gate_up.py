@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
-from webxpu.ops.activation import activation
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
+from webxpu.gpu.target import Gpu
+from webxpu.ops.activation import KINDS, activation, check_kind
 from webxpu.ops.matmul import linear
 from webxpu.ops.norm_qkv import check_norm
+from webxpu.ops.project import subgroups_of
 from webxpu.ops.rmsnorm import rmsnorm
+from webxpu.quant.ggml import weight_part
 
-# Activations of gated layers, and their numbers in the kernels.
-GLU_KINDS = {"silu": 0, "gelu": 1, "gelu_tanh": 2, "relu": 3}
+# Rows of a workgroup of the portable kernels, and threads of the subgroups one, which takes a subgroup a gate.
+WORKGROUP = 64
+THREADS = 128
 
 
 @op
@@ -22,7 +27,7 @@ def glu(x: Any, *, kind: str = "silu") -> Any:
     """`activation(gate) * up`.
 
     x        (L, 2 F) float32: gate and up of a row side by side
-    kind     silu, gelu, gelu_tanh or relu
+    kind     an activation, see `activation`
     returns  (L, F) float32
 
     Raises ShapeError.
@@ -34,8 +39,15 @@ def glu(x: Any, *, kind: str = "silu") -> Any:
 @glu.spec
 def _(x: Spec, *, kind: str = "silu") -> Spec:
     check(x.dtype == "float32" and len(x.shape) == 2 and x.shape[1] % 2 == 0, "glu", "x", "float32[L, 2 F]", x)
-    check(kind in GLU_KINDS, "glu", "kind", f"one of {sorted(GLU_KINDS)}", repr(kind))
+    check_kind("glu", kind)
     return Spec((x.shape[0], x.shape[1] // 2), "float32")
+
+
+@glu.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], x: Spec, *, kind: str = "silu") -> Plan:
+    constants = {"F": outputs[0].shape[1], "KIND": KINDS[kind]}
+    grid = fold(-(-outputs[0].size // WORKGROUP))
+    return Plan([Dispatch(resolve(gpu, "norm_gate_up", "glu"), constants, [arg(0), out(0)], grid)])
 
 
 @op
@@ -43,9 +55,9 @@ def norm_gate_up(weight: Any, x: Any, gain: Any, *, kind: str = "silu", eps: flo
     """`glu(linear(rmsnorm(x, gain), weight))`.
 
     weight   (2 F, K) float32 or Blocks: the rows of gate, then up
-    x        (L, K) float32
+    x        (L, K) float32, K a multiple of 4
     gain     (K,) float32, the norm's weight
-    kind     silu, gelu, gelu_tanh or relu
+    kind     an activation, see `activation`
     returns  (L, F) float32, summed in float64 (float32 on the GPU)
 
     At L == 1 one kernel multiplies by the norm's root after the sum. Raises ShapeError.
@@ -57,5 +69,22 @@ def norm_gate_up(weight: Any, x: Any, gain: Any, *, kind: str = "silu", eps: flo
 def _(weight: Spec, x: Spec, gain: Spec, *, kind: str = "silu", eps: float) -> Spec:
     check_norm("norm_gate_up", x, gain, weight)
     check(weight.shape[0] % 2 == 0, "norm_gate_up", "weight", "(2 F, K), gate rows then up rows", weight)
-    check(kind in GLU_KINDS, "norm_gate_up", "kind", f"one of {sorted(GLU_KINDS)}", repr(kind))
+    check_kind("norm_gate_up", kind)
     return Spec((x.shape[0], weight.shape[0] // 2), "float32")
+
+
+@norm_gate_up.plan
+def _(
+    gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, kind: str = "silu", eps: float
+) -> Plan:
+    if x.shape[0] != 1:
+        c = compose(gpu, weight, x, gain)
+        (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
+        (both,) = c.call(linear, normed, c.args[0])
+        c.call(glu, both, into=[out(0)], kind=kind)
+        return c.plan()
+    n, k = weight.shape
+    kernel = resolve(gpu, "norm_gate_up", weights=weight_part(weight.dtype, weight.shape))
+    constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps}
+    rows = subgroups_of(gpu, THREADS) if kernel.features else WORKGROUP
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // 2 // rows)))])

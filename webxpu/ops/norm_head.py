@@ -6,16 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from webxpu.gpu.kernels import Kernel, resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec, arg, fold, out, scratch
+from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.cache import check_state
 from webxpu.ops.matvec import matvec
 from webxpu.ops.norm_qkv import check_norm
 from webxpu.ops.rmsnorm import rmsnorm
+from webxpu.quant.ggml import weight_part
 
 # Vocabulary rows that one workgroup handles and one candidate stands for.
 CANDIDATE_ROWS = 64
+# Rows of a workgroup of the portable kernels: four logits a thread, or one candidate.
+PORTABLE_ROWS = 256
+PORTABLE_CANDIDATES = 64
+# A subgroup takes four rows at a time, so this many finish a workgroup's 64 at once.
+SUBGROUPS = 16
 
 
 @op
@@ -23,7 +31,7 @@ def norm_head(weight: Any, x: Any, gain: Any, state: Any, *, eps: float) -> Any:
     """`matvec(weight, rmsnorm(x[state.rows - 1], gain))`: the logits after this step's last row.
 
     weight   (V, K) float32 or Blocks
-    x        (L, K) float32
+    x        (L, K) float32, K a multiple of 4
     gain     (K,) float32, the norm's weight
     state    (64,) uint32
     returns  (V,) float32, summed in float64 (float32 on the GPU)
@@ -66,3 +74,41 @@ def _(weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> tuple[Sp
     check_state("norm_head_argmax", state)
     candidates = -(-weight.shape[0] // CANDIDATE_ROWS)
     return Spec((candidates,), "float32"), Spec((candidates,), "int32")
+
+
+def _logits(gpu: Gpu, kernel: Kernel, weight: Spec, eps: float, place: Binding) -> Dispatch:
+    n, k = weight.shape
+    constants = {"N": n, "K": k, "EPS": eps}
+    rows = PORTABLE_ROWS
+    if kernel.features:
+        constants["THREADS"], rows = threads(gpu), CANDIDATE_ROWS
+    return Dispatch(kernel, constants, [arg(0), arg(1), arg(2), place, arg(3, "uniform")], fold(-(-n // rows)))
+
+
+def threads(gpu: Gpu) -> int:
+    """Threads of a workgroup of the subgroups kernels on a device."""
+    assert gpu.subgroup_sizes is not None, "a subgroups kernel was chosen for a device without subgroups"
+    return min(SUBGROUPS * gpu.subgroup_sizes[1], gpu.limits["maxComputeInvocationsPerWorkgroup"])
+
+
+@norm_head.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Plan:
+    kernel = resolve(gpu, "norm_head", weights=weight_part(weight.dtype, weight.shape))
+    return Plan([_logits(gpu, kernel, weight, eps, out(0))])
+
+
+@norm_head_argmax.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Plan:
+    part = weight_part(weight.dtype, weight.shape)
+    kernel = resolve(gpu, "norm_head", "argmax", weights=part)
+    n, k = weight.shape
+    candidates = outputs[0].size
+    if kernel.features:
+        constants = {"N": n, "K": k, "EPS": eps, "THREADS": threads(gpu)}
+        bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
+        return Plan([Dispatch(kernel, constants, bindings, fold(candidates))])
+    first = _logits(gpu, resolve(gpu, "norm_head", weights=part), weight, eps, scratch(0))
+    grid = fold(-(-candidates // PORTABLE_CANDIDATES))
+    kernel = resolve(gpu, "norm_head", "argmax")
+    second = Dispatch(kernel, {}, [scratch(0, "read"), out(0), out(1)], grid)
+    return Plan([first, second], [Spec((n,), "float32")])

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
+from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.cache import cache_write, check_cache
 from webxpu.ops.matmul import linear
+from webxpu.ops.matvec import check_weight
+from webxpu.ops.project import subgroups_of
 from webxpu.ops.rmsnorm import rmsnorm
-from webxpu.ops.rope import rope
+from webxpu.ops.rope import PAIRS, Pairs, rope
+from webxpu.quant.ggml import weight_part
 
-Pairs = Literal["adjacent", "half"]
+# Pairs of rows of a workgroup of the portable kernels, and threads of the subgroups one, which takes a subgroup a pair.
+WORKGROUP = 64
+THREADS = 128
 
 
 @op(writes=("cache",))
@@ -51,7 +58,7 @@ def _check_heads(
     rule = f"float32[P, {d // 2}, 2]"
     check(table.dtype == "float32" and len(table.shape) == 3, op_name, "table", rule, table)
     check(table.shape[0] >= 1 and table.shape[1:] == (d // 2, 2), op_name, "table", rule, table)
-    check(pairs in ("adjacent", "half"), op_name, "pairs", "'adjacent' or 'half'", repr(pairs))
+    check(pairs in PAIRS, op_name, "pairs", f"one of {', '.join(PAIRS)}", repr(pairs))
     return d
 
 
@@ -63,6 +70,26 @@ def _(
     n = (heads + 2 * kv_heads) * d
     check(qkv.dtype == "float32" and qkv.shape[1:] == (n,), "rope_write", "qkv", f"float32[L, {n}]", qkv)
     return Spec((qkv.shape[0], heads, d), "float32")
+
+
+@rope_write.plan
+def _(
+    gpu: Gpu,
+    outputs: tuple[Spec, ...],
+    qkv: Spec,
+    table: Spec,
+    cache: Spec,
+    pages: Spec,
+    state: Spec,
+    *,
+    heads: int,
+    kv_heads: int,
+    pairs: Pairs,
+) -> Plan:
+    constants = {"HEADS": heads, "KV_HEADS": kv_heads, "D": cache.shape[4], "HALF": PAIRS[pairs]}
+    bindings = [arg(0), arg(1), arg(2, "read_write"), arg(3), out(0), arg(4, "uniform")]
+    grid = fold(-(-qkv.size // 2 // WORKGROUP))
+    return Plan([Dispatch(resolve(gpu, "norm_qkv", "rope_write"), constants, bindings, grid)])
 
 
 @op(writes=("cache",))
@@ -83,7 +110,7 @@ def norm_qkv(
     """`rope_write(linear(rmsnorm(x, gain), weight), ...)`: q comes back, k and v go into the cache.
 
     weight   ((H + 2 G) * D, K) float32 or Blocks: the rows of q, then k, then v
-    x        (L, K) float32
+    x        (L, K) float32, K a multiple of 4
     gain     (K,) float32, the norm's weight
     table    (P, D / 2, 2) float32: cos and sin of every position, see `rope_table`
     cache    (pages, 2, 64, G, D) float32, written
@@ -99,10 +126,11 @@ def norm_qkv(
 
 def check_norm(op_name: str, x: Spec, gain: Spec, weight: Spec) -> None:
     """The checks that the ops which begin with a norm share."""
-    check(x.dtype == "float32" and len(x.shape) == 2, op_name, "x", "float32[L, K]", x)
+    fits = x.dtype == "float32" and len(x.shape) == 2 and x.shape[1] % 4 == 0
+    check(fits, op_name, "x", "float32[L, K] with K a multiple of 4", x)
     k = x.shape[1]
     check(gain == Spec((k,), "float32"), op_name, "gain", f"float32[{k}]", gain)
-    check(len(weight.shape) == 2 and weight.shape[1] == k, op_name, "weight", f"(N, {k}) like the row of x", weight)
+    check(check_weight(op_name, weight)[1] == k, op_name, "weight", f"(N, {k}) like the rows of x", weight)
 
 
 @norm_qkv.spec
@@ -125,3 +153,34 @@ def _(
     n = (heads + 2 * kv_heads) * d
     check(weight.shape[0] == n, "norm_qkv", "weight", f"({n}, K), the rows of q, k and v", weight)
     return Spec((x.shape[0], heads, d), "float32")
+
+
+@norm_qkv.plan
+def _(
+    gpu: Gpu,
+    outputs: tuple[Spec, ...],
+    weight: Spec,
+    x: Spec,
+    gain: Spec,
+    table: Spec,
+    cache: Spec,
+    pages: Spec,
+    state: Spec,
+    *,
+    heads: int,
+    kv_heads: int,
+    eps: float,
+    pairs: Pairs,
+) -> Plan:
+    if x.shape[0] != 1:
+        c = compose(gpu, weight, x, gain, table, cache, pages, state)
+        (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
+        (qkv,) = c.call(linear, normed, c.args[0])
+        c.call(rope_write, qkv, *c.args[3:], into=[out(0)], heads=heads, kv_heads=kv_heads, pairs=pairs)
+        return c.plan()
+    n, k = weight.shape
+    kernel = resolve(gpu, "norm_qkv", weights=weight_part(weight.dtype, weight.shape))
+    heads_and_eps = {"HEADS": heads, "KV_HEADS": kv_heads, "D": cache.shape[4], "HALF": PAIRS[pairs], "EPS": eps}
+    bindings = [arg(0), arg(1), arg(2), arg(3), arg(4, "read_write"), arg(5), out(0), arg(6, "uniform")]
+    units = subgroups_of(gpu, THREADS) if kernel.features else WORKGROUP
+    return Plan([Dispatch(kernel, {"N": n, "K": k, **heads_and_eps}, bindings, fold(-(-n // 2 // units)))])

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
+from webxpu.gpu.target import Gpu
 from webxpu.ops.attend import attend_combine, check_parts
+from webxpu.ops.elementwise import elementwise
 from webxpu.ops.matmul import linear
+from webxpu.ops.matvec import check_weight
+from webxpu.quant.ggml import weight_part
+
+# Rows of a workgroup of the portable kernels, and threads of the subgroups ones, which take a subgroup a row.
+PORTABLE_ROWS = 64
+THREADS = 128
+ATTEND_THREADS = 256
 
 
 @op
@@ -15,7 +25,7 @@ def project(weight: Any, x: Any, residual: Any) -> Any:
     """`residual + torch.nn.functional.linear(x, weight)`.
 
     weight    (N, K) float32 or Blocks
-    x         (L, K) float32
+    x         (L, K) float32, K a multiple of 4
     residual  (L, N) float32
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
 
@@ -25,16 +35,37 @@ def project(weight: Any, x: Any, residual: Any) -> Any:
 
 
 def _check(op_name: str, weight: Spec, rows: int, k: int, residual: Spec) -> Spec:
-    check(len(weight.shape) == 2 and weight.shape[1] == k, op_name, "weight", f"(N, {k}) like the row of x", weight)
-    wanted = Spec((rows, weight.shape[0]), "float32")
-    check(residual == wanted, op_name, "residual", wanted, residual)
+    n, width = check_weight(op_name, weight)
+    check(width == k, op_name, "weight", f"(N, {k}) like the rows of x", weight)
+    wanted = Spec((rows, n), "float32")
+    check(residual == wanted, op_name, "residual", str(wanted), residual)
     return wanted
 
 
 @project.spec
 def _(weight: Spec, x: Spec, residual: Spec) -> Spec:
-    check(x.dtype == "float32" and len(x.shape) == 2, "project", "x", "float32[L, K]", x)
-    return _check("project", weight, *x.shape, residual)
+    fits = x.dtype == "float32" and len(x.shape) == 2 and x.shape[1] % 4 == 0
+    check(fits, "project", "x", "float32[L, K] with K a multiple of 4", x)
+    return _check("project", weight, x.shape[0], x.shape[1], residual)
+
+
+@project.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec) -> Plan:
+    if x.shape[0] != 1:
+        c = compose(gpu, weight, x, residual)
+        (product,) = c.call(linear, c.args[1], c.args[0])
+        c.call(elementwise, product, c.args[2], into=[out(0)], kind="add")
+        return c.plan()
+    n, k = weight.shape
+    kernel = resolve(gpu, "project", weights=weight_part(weight.dtype, weight.shape))
+    rows = subgroups_of(gpu, THREADS) if kernel.features else PORTABLE_ROWS
+    return Plan([Dispatch(kernel, {"N": n, "K": k}, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // rows)))])
+
+
+def subgroups_of(gpu: Gpu, threads: int) -> int:
+    """The fewest subgroups that a workgroup of `threads` has on a device, which is what grids count on."""
+    assert gpu.subgroup_sizes is not None, "a subgroups kernel was chosen for a device without subgroups"
+    return threads // gpu.subgroup_sizes[1]
 
 
 @op
@@ -55,3 +86,21 @@ def attend_project(weight: Any, acc: Any, stats: Any, residual: Any) -> Any:
 def _(weight: Spec, acc: Spec, stats: Spec, residual: Spec) -> Spec:
     rows, heads, _, d = check_parts("attend_project", acc, stats)
     return _check("attend_project", weight, rows, heads * d, residual)
+
+
+@attend_project.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec, residual: Spec) -> Plan:
+    n, k = weight.shape
+    _, _, parts, d = acc.shape
+    kernel = resolve(gpu, "project", "attend", weights=weight_part(weight.dtype, weight.shape))
+    # On a CPU adapter a workgroup's barrier costs more than a dispatch.
+    dear = gpu.target == "cpu" and kernel.rung != "override"
+    if acc.shape[0] != 1 or dear or k * 4 > gpu.limits["maxComputeWorkgroupStorageSize"]:
+        c = compose(gpu, weight, acc, stats, residual)
+        (joined,) = c.call(attend_combine, c.args[1], c.args[2])
+        c.call(project, c.args[0], joined, c.args[3], into=[out(0)])
+        return c.plan()
+    constants = {"N": n, "K": k, "D": d, "PARTS": parts}
+    rows = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_ROWS
+    bindings = [arg(0), arg(1), arg(2), arg(3), out(0)]
+    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // rows)))])

@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, scratch
+from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.advance import append, check_history
+
+# Logits of a workgroup, words of its histograms and threads of a workgroup that clears them: kernels/_with/radix.wgsl.
+GROUP_LOGITS = 1024
+WORK_WORDS = 4160
+CLEAR_THREADS = 256
+LEVELS = 4
 
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
@@ -110,3 +118,19 @@ def _(logits: Spec, history: Spec, state: Spec) -> tuple[Spec, ...]:
     check(logits.shape[0] >= 1, "sample", "logits", "at least one token", logits)
     check_history("sample", history, state)
     return ()
+
+
+@sample.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: Spec) -> Plan:
+    groups = -(-logits.shape[0] // GROUP_LOGITS)
+    work, values, ids = scratch(0), scratch(1), scratch(2)
+    steps = [Dispatch(resolve(gpu, "sample", "begin"), {}, [work], fold(-(-WORK_WORDS // CLEAR_THREADS)))]
+    for entry in ("count", "weigh"):
+        kernel, bindings = resolve(gpu, "sample", entry), [arg(0), work, arg(2, "uniform")]
+        steps += [Dispatch(kernel, {"LEVEL": level}, bindings, fold(groups)) for level in range(LEVELS)]
+    steps.append(
+        Dispatch(resolve(gpu, "sample", "draw"), {}, [arg(0), work, values, ids, arg(2, "uniform")], fold(groups))
+    )
+    chosen = [scratch(1, "read"), scratch(2, "read"), arg(1, "read_write"), arg(2, "read_write")]
+    steps.append(Dispatch(resolve(gpu, "advance"), {}, chosen, (1, 1, 1)))
+    return Plan(steps, [Spec((WORK_WORDS,), "uint32"), Spec((groups,), "float32"), Spec((groups,), "int32")])

@@ -1,0 +1,107 @@
+// with: state paged
+enable subgroups;
+requires subgroup_id;
+// A workgroup attends one part of the keys for one query head of a single token: four lanes score a key, 128 keys a
+// tile; then every thread sums one vec4 of the values over a share of the tile's keys.
+// Reference: webxpu/ops/attend.py. q (1, H, D), cache (P, 2, 64, G, D), pages (n,), acc (1, H, PARTS, D),
+// stats (1, H, PARTS) of max and sum. D is a multiple of 4 and at most 512.
+
+override H: u32;
+override G: u32;
+override D: u32;
+override PARTS: u32;
+override SCALE: f32;
+
+@group(0) @binding(0) var<storage, read> q: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> cache: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> pages: array<i32>;
+@group(0) @binding(3) var<storage, read_write> acc: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> stats: array<vec2<f32>>;
+@group(0) @binding(5) var<uniform> state: State;
+
+const THREADS = 128u;
+const TILE = 128u;
+const LOWEST = -0x1.fffffep127f;
+override WIDE = D / 4u;
+override SHARES = THREADS / WIDE;
+
+var<workgroup> scores: array<f32, TILE>;
+var<workgroup> sums: array<vec4<f32>, THREADS>;
+var<workgroup> weights: array<f32, THREADS>;
+
+@compute @workgroup_size(128)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) lanes: u32,
+) {
+    let job = wid.x + wid.y * num.x;
+    let thread = subgroup * lanes + lane;
+    let head = min(job / PARTS, H - 1u);
+    let kv_head = head / (H / G);
+    let keys = select(0u, state.position + 1u, is_live(0u));
+    let step = (keys + PARTS - 1u) / PARTS;
+    let start = min(job % PARTS * step, keys);
+    let end = min(start + step, keys);
+
+    let column = thread % WIDE;
+    let share = thread / WIDE;
+    var largest = LOWEST;
+    var sum = vec4<f32>();
+    var weight = 0.0;
+    for (var tile = start; tile < end; tile += TILE) {
+        let count = min(TILE, end - tile);
+        // Asked for before the scores are made, so that both are under way at once.
+        let early = cache[((key_row(tile + min(share, count - 1u)) + VALUE_ROWS) * G + kv_head) * WIDE + column];
+        for (var i = 0u; i < count; i += THREADS / 4u) {
+            let key = i + thread / 4u;
+            let k = (key_row(tile + min(key, count - 1u)) * G + kv_head) * WIDE;
+            var products = vec4<f32>();
+            for (var c = thread % 4u; c < WIDE; c += 4u) {
+                products += q[head * WIDE + c] * cache[k + c];
+            }
+            var score = dot(products, vec4<f32>(SCALE));
+            score += quadSwapX(score);
+            score += quadSwapY(score);
+            if (thread % 4u == 0u) {
+                scores[key] = select(LOWEST, score, key < count);
+            }
+        }
+        workgroupBarrier();
+        var most = largest;
+        for (var key = lane; key < count; key += lanes) {
+            most = max(most, scores[key]);
+        }
+        most = subgroupMax(most);
+        let shrink = exp(largest - most);
+        largest = most;
+        sum *= shrink;
+        weight *= shrink;
+        if (share < min(SHARES, count)) {
+            let first = exp(scores[share] - largest);
+            sum += first * early;
+            weight += first;
+            for (var key = share + SHARES; key < count; key += SHARES) {
+                let p = exp(scores[key] - largest);
+                sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
+                weight += p;
+            }
+        }
+        workgroupBarrier();
+    }
+    sums[thread] = sum;
+    weights[thread] = weight;
+    workgroupBarrier();
+    if (thread < WIDE) {
+        for (var other = 1u; other < SHARES; other++) {
+            sum += sums[other * WIDE + thread];
+            weight += weights[other * WIDE + thread];
+        }
+        acc[job * WIDE + thread] = sum;
+        if (thread == 0u) {
+            stats[job] = vec2<f32>(largest, weight);
+        }
+    }
+}

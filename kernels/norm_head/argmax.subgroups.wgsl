@@ -1,0 +1,58 @@
+// with: weights norm state head
+enable subgroups;
+requires subgroup_id;
+// A workgroup computes 64 logits, a subgroup four of them at a time, and keeps the best, the lowest id on ties.
+// Reference: webxpu/ops/norm_head.py, norm_head_argmax. weights (V, K), x (L, K), gain (K,), values and ids
+// (ceil(V / 64),).
+
+override N: u32;
+override K: u32;
+override THREADS: u32;
+
+@group(0) @binding(3) var<storage, read_write> values: array<f32>;
+@group(0) @binding(4) var<storage, read_write> ids: array<i32>;
+@group(0) @binding(5) var<uniform> state: State;
+
+// One a subgroup.
+var<workgroup> best_values: array<f32, 64>;
+var<workgroup> best_ids: array<u32, 64>;
+
+@compute @workgroup_size(THREADS)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) lanes: u32,
+) {
+    let candidate = min(wid.x + wid.y * num.x, arrayLength(&values) - 1u);
+    var best = -0x1.fffffep127f;
+    var id = candidate * 64u;
+    for (var offset = 0u; offset < 64u; offset += 4u * subgroups) {
+        // Subgroups past the workgroup's 64 rows repeat its last four; equal rows do not win.
+        let row = candidate * 64u + min(offset + 4u * subgroup, 60u);
+        let four = four_rows(row, lane, lanes);
+        let logits = subgroupAdd(four.sums) * root(subgroupAdd(four.squares));
+        for (var i = 0u; i < 4u; i++) {
+            if (logits[i] > best) {
+                best = logits[i];
+                id = min(row + i, N - 1u);
+            }
+        }
+    }
+    if (lane == 0u) {
+        best_values[subgroup] = best;
+        best_ids[subgroup] = id;
+    }
+    workgroupBarrier();
+    if (subgroup == 0u && lane == 0u) {
+        for (var other = 1u; other < subgroups; other++) {
+            let wins = best_values[other] > best || (best_values[other] == best && best_ids[other] < id);
+            best = select(best, best_values[other], wins);
+            id = select(id, best_ids[other], wins);
+        }
+        values[candidate] = best;
+        ids[candidate] = i32(id);
+    }
+}

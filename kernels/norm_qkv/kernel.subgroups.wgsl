@@ -1,0 +1,41 @@
+// with: weights norm state paged qkv
+enable subgroups;
+requires subgroup_id;
+// A subgroup computes one pair of rows of q, k or v of a single token, rotates it and stores it.
+// Reference: webxpu/ops/norm_qkv.py. weights ((H + 2 G) * D, K), x (1, K), gain (K,), table (P, D / 2, 2),
+// cache (pages, 2, 64, G, D), pages (n,), q (1, H, D).
+
+override N: u32;
+override K: u32;
+
+@group(0) @binding(3) var<storage, read> table: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read_write> cache: array<f32>;
+@group(0) @binding(5) var<storage, read> pages: array<i32>;
+@group(0) @binding(6) var<storage, read_write> q: array<f32>;
+@group(0) @binding(7) var<uniform> state: State;
+
+@compute @workgroup_size(128)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) lanes: u32,
+) {
+    let unit = min((wid.x + wid.y * num.x) * subgroups + subgroup, N / 2u - 1u);
+    let pair = pair_of(0u, unit);
+    var sums = vec3<f32>(); // the two rows and the squares
+    for (var i = lane; i < BLOCKS; i += lanes) {
+        let block = load_block(0u, i);
+        sums += vec3<f32>(
+            dot32(pair.columns.x, i, block.gained),
+            dot32(pair.columns.y, i, block.gained),
+            block.squares,
+        );
+    }
+    let total = subgroupAdd(sums);
+    if (lane == 0u) {
+        store_pair(pair, total.xy * root(total.z));
+    }
+}

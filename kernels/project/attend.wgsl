@@ -1,0 +1,38 @@
+// with: weights block joined
+// A workgroup joins the parts of attention into workgroup memory, then each of its 64 threads computes one row and adds
+// the residual.
+// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
+// (1, H, PARTS) of max and sum, residual (1, N), out (1, N).
+
+override N: u32;
+override K: u32;
+override D: u32;
+override PARTS: u32;
+
+@group(0) @binding(1) var<storage, read> acc: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> stats: array<vec2<f32>>;
+@group(0) @binding(3) var<storage, read> residual: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+
+var<workgroup> x: array<vec4<f32>, K / 4u>;
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    for (var quad = local; quad < K / 4u; quad += 64u) {
+        x[quad] = joined(quad);
+    }
+    workgroupBarrier();
+    let row = (wid.x + wid.y * num.x) * 64u + local;
+    if (row >= N) {
+        return;
+    }
+    var sum = 0.0;
+    for (var block = 0u; block < BLOCKS; block++) {
+        sum += dot32(row, block, load_block(block));
+    }
+    out[row] = residual[row] + sum;
+}
