@@ -1,12 +1,22 @@
 // @ts-check
-// The page behind `webxpu run` and `webxpu doctor`. The command line calls the functions that it puts on `window`.
+// The page behind `webxpu run` and `webxpu doctor`. The command line calls the functions that it puts on `window`, and
+// offers two of its own: `webxpuPiece(text)` and `webxpuProgress(loaded, total)`.
+
+// The command line draws progress for a person: more often would only cost time.
+const PROGRESS_MS = 100;
+
+/** @type {any} */
+const host = window;
+/** @type {any} */
+let client = null;
 
 /** The adapter that a page gets here, as plain data; `adapter` is null where there is none. */
 async function probe() {
   const gpu = navigator.gpu;
   const adapter = (await gpu?.requestAdapter()) ?? null;
   if (!adapter) return { webgpu: Boolean(gpu), adapter: null, features: [], wgslFeatures: [], limits: {} };
-  const { vendor, architecture, device, description, isFallbackAdapter, subgroupMinSize, subgroupMaxSize } = adapter.info;
+  const { vendor, architecture, device, description, isFallbackAdapter, subgroupMinSize, subgroupMaxSize } =
+    /** @type {any} */ (adapter.info);
   /** @type {Record<string, number>} */
   const limits = {};
   for (const name in adapter.limits) {
@@ -22,4 +32,36 @@ async function probe() {
   };
 }
 
-Object.assign(window, { webxpuProbe: probe });
+/** A progress handler for the client that passes the bytes on, not too often. */
+function throttled() {
+  let last = 0;
+  return (/** @type {{stage: string, loaded: number, total: number}} */ { stage, loaded, total }) => {
+    const now = performance.now();
+    if (stage !== "download" || (loaded < total && now - last < PROGRESS_MS)) return;
+    last = now;
+    host.webxpuProgress(loaded, total);
+  };
+}
+
+/**
+ * Loads a model and makes a reply. Never rejects: an error comes back as data, with the stage in which it happened.
+ * @param {{url: string, chat: boolean, prompt: string, options: Record<string, any>}} job options: those of the client
+ */
+async function run({ url, chat, prompt, options }) {
+  let stage = "start";
+  try {
+    const { start } = await import("../bridge/client.mjs");
+    client = await start();
+    stage = "load";
+    const { adapter } = await client.load({ url }, { onProgress: throttled() });
+    stage = "generate";
+    const reply = chat ? client.chat([{ role: "user", content: prompt }], options) : client.generate(prompt, options);
+    for await (const { text } of reply) await host.webxpuPiece(text);
+    return { result: { ...reply.result, adapter } };
+  } catch (error) {
+    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    return { error: { name, message, stage } };
+  }
+}
+
+Object.assign(host, { webxpuProbe: probe, webxpuRun: run, webxpuAbort: () => client?.abort() });

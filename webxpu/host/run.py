@@ -70,20 +70,17 @@ async def _run(options: argparse.Namespace, site: Path, local: Path | None, repo
         else:
             url = options.model or f"{opened.server.url}/models/{read_lock()[DEFAULT_MODEL].file}"
         await _connect(opened, options, Path(url).name, report)
+        sampling = {"max_tokens": options.max_tokens, "temperature": options.temperature}
+        if options.seed is not None:
+            sampling["seed"] = options.seed
         answer = await opened.page.evaluate(
-            "options => webxpuRun(options)",
-            {
-                "url": url,
-                "prompt": options.prompt,
-                "chat": options.chat,
-                "maxTokens": options.max_tokens,
-                "temperature": options.temperature,
-                "seed": options.seed,
-            },
+            "job => webxpuRun(job)",
+            {"url": url, "chat": options.chat, "prompt": options.prompt, "options": sampling},
         )
     if "error" in answer:
         raise page_error(answer["error"], options.model or "the default model")
-    return {"adapter": dict(opened.probe["adapter"]), **answer["result"]}
+    result: dict[str, Any] = answer["result"]
+    return result
 
 
 async def _connect(opened: OpenPage, options: argparse.Namespace, name: str, report: Report) -> None:
