@@ -3,7 +3,7 @@
  * The page's side of webxpu: starts a worker with Python and a model in it, and talks to it by messages. A page stays at
  * full frame rate, and several pages at once each have a worker of their own.
  *
- *     const client = await start({ base: new URL("..", location.href).href });
+ *     const client = await start();
  *     await client.load({ url: "models/model.gguf" }, { onProgress: ({ stage, loaded, total }) => ... });
  *     const reply = client.chat([{ role: "user", content: "Hello" }], { max_tokens: 100 });
  *     for await (const { text, tokens } of reply) show(text);
@@ -49,13 +49,15 @@
  * @property {((piece: Piece) => void) | undefined} onPiece
  */
 
+const SITE = new URL("..", import.meta.url).href;
+
 /**
  * Starts a worker with Python and webxpu. Rejects where its files are missing.
- * @param {{base: string, pyodide?: string, tokenizers?: string}} options
- *   base: the address of a site that webxpu built; the others are addresses relative to it
+ * @param {{base?: string, pyodide?: string, tokenizers?: string}} [options]
+ *   base: the address of a site that webxpu built, by default the one this file is from; the others are relative to it
  * @returns {Promise<Client>}
  */
-export async function start({ base, pyodide = "pyodide/", tokenizers = "vendor/tokenizers.mjs" }) {
+export async function start({ base = SITE, pyodide = "pyodide/", tokenizers = "vendor/tokenizers.mjs" } = {}) {
   const client = new Client(new Worker(new URL("./worker.mjs", import.meta.url), { type: "module", name: "webxpu" }));
   const site = new URL(base, document.baseURI);
   try {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,7 +164,10 @@ def _call(name: str, *args: Any) -> Any:
     try:
         return getattr(_module, name)(*args)
     except ffi.JsException as e:
-        raise _typed(e) from e
+        kind = _class_of(e)
+        if kind is None:
+            raise
+        raise kind(str(e.message)) from e
 
 
 async def _await(name: str, *args: Any) -> Any:
@@ -172,7 +175,10 @@ async def _await(name: str, *args: Any) -> Any:
     try:
         return _plain(await promise)
     except ffi.JsException as e:
-        raise _typed(e) from e
+        kind = _class_of(e)
+        if kind is None:
+            raise
+        raise kind(str(e.message)) from e
 
 
 async def _report(name: str, *args: Any) -> dict[str, Any]:
@@ -180,10 +186,10 @@ async def _report(name: str, *args: Any) -> dict[str, Any]:
     return found
 
 
-def _typed(error: Any) -> Exception:
-    """A JavaScript error as the class of webxpu.errors that its name says; anything else stays what it is."""
-    kind: Callable[[str], Exception] | None = getattr(errors, str(error.name), None)
-    return error if kind is None else kind(str(error.message))
+def _class_of(error: Any) -> type[Exception] | None:
+    """The class of webxpu.errors that a JavaScript error's name says; None for a fault of JavaScript's own."""
+    kind = getattr(errors, str(error.name), None)
+    return kind if isinstance(kind, type) and issubclass(kind, Exception) else None
 
 
 def _plain(value: Any) -> Any:

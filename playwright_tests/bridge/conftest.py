@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from webxpu.data import data_folder
+from webxpu.host.browser import launch_options
 from webxpu.host.serve import serving
 
 Lab = Callable[..., Any]
@@ -45,3 +46,12 @@ def lab(browser: Browser, lab_url: str) -> Iterator[Lab]:
     page = browser.new_page()
     yield lab_of(page, lab_url)
     page.close()
+
+
+@pytest.fixture
+def crashing(playwright, lab_url):
+    """A page in a browser of its own, because a crash takes the devices of every page with it."""
+    with playwright.chromium.launch(**launch_options()) as browser:
+        page = browser.new_page()
+        page.goto(f"{lab_url}/lab.html")
+        yield page, lambda: browser.new_browser_cdp_session().send("Browser.crashGpuProcess")

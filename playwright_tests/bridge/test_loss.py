@@ -4,19 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from webxpu.host.browser import launch_options
-
-
-@pytest.fixture
-def crashing(playwright, lab_url):
-    """A page in a browser of its own, because a crash takes the devices of every page with it."""
-    with playwright.chromium.launch(**launch_options()) as browser:
-        page = browser.new_page()
-        page.goto(f"{lab_url}/lab.html")
-        yield page, lambda: browser.new_browser_cdp_session().send("Browser.crashGpuProcess")
-
 
 def test_a_lost_device_is_named_by_every_later_call_and_a_new_one_works(crashing, prelude):
     page, crash = crashing
@@ -24,9 +11,10 @@ def test_a_lost_device_is_named_by_every_later_call_and_a_new_one_works(crashing
         const lost = globalThis.lost = [];
         const bridge = await make({{onLost: (handle, why) => lost.push([handle, why])}});
         const {{device}} = await bridge.openDevice({{}});
-        const toy = await counter(bridge, device, {{work: 20_000_000}});
+        const toy = await counter(bridge, device, {{work: 500_000_000}});
         const loop = bridge.openLoop(device, {{...toy, maxTokens: 200, stops: []}});
         const flying = caught(async () => {{ while (!(await bridge.nextIds(loop)).done); }});
+        bridge.submit(device, [["run", toy.program]]); // so that the read is still out when the crash comes
         const reading = caught(() => bridge.read(toy.ring, 0, 64));
         globalThis.after = async () => {{
             const kept = bridge.createBuffer;
