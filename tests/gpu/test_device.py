@@ -188,6 +188,12 @@ def test_a_freed_tensor_and_a_closed_device_are_named(device, double):
         device.tensor([1.0])
 
 
+def test_small_tensors_are_bound_exactly_so_that_array_lengths_are_right(device, bridge, double):
+    double(device.tensor(np.zeros(1, np.float32)))
+    [(_, program)] = [call for call in bridge.calls if call[0] == "run_now"]
+    assert [nbytes for _, _, nbytes in program["groups"][0]["buffers"]] == [4, 4]
+
+
 def test_an_empty_result_dispatches_nothing(device, bridge, double):
     result = double(device.tensor(np.zeros((0, 3), np.float32)))
     assert asyncio.run(result.numpy()).shape == (0, 3)

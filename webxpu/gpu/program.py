@@ -264,7 +264,8 @@ class Loop:
 
 
 def bound_bytes(spec: Spec) -> int:
-    return max(spec.nbytes, MIN_BYTES)
+    """Exactly the tensor's bytes, because kernels take their row counts from arrayLength; see MIN_BYTES for an empty one."""
+    return spec.nbytes or MIN_BYTES
 
 
 def tensor_range(tensor: Tensor) -> Range:

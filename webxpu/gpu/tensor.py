@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DTYPES = ("float32", "int32", "uint32", "float16")
 # Storage and uniform bindings must begin at a multiple of this many bytes.
 ALIGNMENT_BYTES = 256
-# The least that is allocated and bound, so that an empty tensor can still be bound as array<vec4<f32>>.
+# What is allocated and bound for an empty tensor, so that it can still be bound as array<vec4<f32>>.
 MIN_BYTES = 16
 
 
@@ -30,7 +30,7 @@ class Storage:
 
     def __init__(self, device: Device, nbytes: int, handle: int | None, *, owned: bool) -> None:
         self.device = device
-        self.nbytes = max(nbytes, MIN_BYTES)
+        self.nbytes = nbytes or MIN_BYTES
         self.handle = handle
         self.owned = owned
         self.freed = False
