@@ -1,0 +1,264 @@
+"""What makes the pages fit for everybody: keyboard, names for screen readers, small screens, colours, smooth frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from playwright_tests.pages.chat_page import ChatPage
+
+OpenChat = Callable[..., ChatPage]
+LONG_LINE = "x" * 300
+WIDE = [
+    f"{LONG_LINE}\n\n",
+    f"```\n{LONG_LINE}\n```\n\n",
+    "| a | b |\n| --- | --- |\n| " + "wide " * 40 + f"| {LONG_LINE} |\n",
+]
+
+
+def test_everything_can_be_done_with_the_keyboard(chat: ChatPage) -> None:
+    page, keys = chat.page, chat.page.keyboard
+    expect(chat.prompt).to_be_focused()
+    keys.type("one")
+    keys.press("Shift+Enter")
+    keys.type("two")
+    chat.script(replies=[[f"word{i} " for i in range(2000)]], pieceMs=4)
+    keys.press("Enter")
+    expect(page.locator(".turn.user .text")).to_have_text("one\ntwo", use_inner_text=True)
+    expect(chat.replies).to_contain_text("word5")
+    keys.press("Escape")
+    chat.answered()
+    expect(chat.prompt).to_be_focused()
+
+    keys.press("Shift+Tab")
+    focused = [page.evaluate("document.activeElement.textContent.trim()")]
+    keys.press("Shift+Tab")
+    focused.append(page.evaluate("document.activeElement.textContent.trim()"))
+    assert focused == ["Regenerate", "Copy"]
+
+    page.get_by_role("button", name="Settings").focus()
+    keys.press("Enter")
+    expect(page.get_by_role("dialog", name="Settings")).to_be_visible()
+    keys.press("Escape")
+    expect(page.get_by_role("dialog", name="Settings")).to_be_hidden()
+    expect(page.get_by_role("button", name="Settings")).to_be_focused()
+
+
+def test_escape_in_a_dialog_closes_it_and_leaves_the_reply_running(chat: ChatPage) -> None:
+    chat.script(replies=[[f"word{i} " for i in range(400)]], pieceMs=4)
+    chat.ask("Count.")
+    expect(chat.replies).to_contain_text("word5")
+    chat.page.get_by_role("button", name="Settings").click()
+    chat.page.keyboard.press("Escape")
+    chat.answered()
+    expect(chat.replies).to_contain_text("word399")
+
+
+def test_enter_that_ends_a_word_of_an_input_method_does_not_send(chat: ChatPage) -> None:
+    chat.prompt.fill("にほん")
+    chat.prompt.evaluate(
+        "box => box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', isComposing: true, cancelable: true}))"
+    )
+    expect(chat.prompt).to_have_value("にほん")
+    assert chat.calls("chat") == []
+
+
+ROLES = {"button", "textbox", "slider", "spinbutton", "link", "dialog", "progressbar", "list", "log"}
+
+
+def unnamed(chat: ChatPage) -> list[str]:
+    """Controls without a name for a screen reader."""
+    session = chat.page.context.new_cdp_session(chat.page)
+    nodes: list[dict[str, Any]] = session.send("Accessibility.getFullAXTree")["nodes"]
+    named = [node for node in nodes if not node.get("ignored") and node["role"]["value"] in ROLES - {"list"}]
+    assert len(named) > 5
+    return [node["role"]["value"] for node in named if not node.get("name", {}).get("value")]
+
+
+def test_every_control_has_a_name(chat: ChatPage) -> None:
+    chat.script(replies=[["```\ncode\n```"]])
+    chat.ask("Code?")
+    chat.answered()
+    assert unnamed(chat) == []
+    for opener in ("Settings", "Model: SmolLM2 135M Instruct"):
+        chat.page.get_by_role("button", name=opener).click()
+        assert unnamed(chat) == []
+        chat.page.keyboard.press("Escape")
+
+
+def test_a_reply_is_announced_once_and_not_while_it_grows(chat: ChatPage) -> None:
+    chat.page.evaluate(
+        """() => {
+          globalThis.said = [];
+          const note = document.getElementById("announce");
+          new MutationObserver(() => said.push(note.textContent)).observe(note, { childList: true });
+        }"""
+    )
+    chat.script(replies=[[f"word{i} " for i in range(50)]])
+    chat.ask("Count.")
+    chat.answered()
+    said = chat.page.evaluate("said")
+    assert len(said) == 1
+    assert said[0].startswith("Reply: word0 word1 ")
+    expect(chat.page.get_by_role("log")).to_have_attribute("aria-live", "off")
+
+
+SIDEWAYS = """() => {
+  const scroller = document.getElementById("scroller") ?? document.documentElement;
+  const out = [...document.querySelectorAll("button, a, input, textarea, h1, h2, p, dialog[open]")]
+    .filter((e) => e.checkVisibility() && !e.closest(".visually-hidden, .skip, pre, .table, dialog:not([open])"))
+    .filter((e) => { const r = e.getBoundingClientRect(); return r.left < -0.5 || r.right > innerWidth + 0.5; })
+    .map((e) => e.outerHTML.slice(0, 80));
+  const wide = [document.documentElement, document.body, scroller].filter((e) => e.scrollWidth > e.clientWidth);
+  return [...out, ...wide.map((e) => `${e.tagName} is ${e.scrollWidth} wide in ${e.clientWidth}`)];
+}"""
+
+
+def test_nothing_runs_off_a_360_pixel_screen(open_chat: OpenChat) -> None:
+    chat = open_chat({"replies": [WIDE], "loadMs": 0}, viewport={"width": 360, "height": 640})
+    assert chat.page.evaluate(SIDEWAYS) == []
+    chat.ask(LONG_LINE)
+    chat.answered()
+    assert chat.page.evaluate(SIDEWAYS) == []
+    chat.script(loadError={"name": "FormatError", "message": LONG_LINE})
+    chat.page.locator("#model-file").set_input_files({"name": "x" * 80, "mimeType": "", "buffer": b"x"})
+    expect(chat.notice).to_be_visible()
+    chat.notice.locator("summary").click()
+    assert chat.page.evaluate(SIDEWAYS) == []
+    for opener in ("#settings-button", "#model-button"):
+        chat.page.locator(opener).click()
+        assert chat.page.evaluate(SIDEWAYS) == []
+        chat.page.keyboard.press("Escape")
+    front = open_chat(path="/", viewport={"width": 360, "height": 640})
+    expect(front.page.locator("#facts")).to_be_visible()
+    assert front.page.evaluate(SIDEWAYS) == []
+
+
+# The least contrast of text against what lies behind it, by WCAG 2's formula, over the parts a person reads.
+CONTRAST = """() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const luminance = (colour) => {
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = [...rgba(colour)].map((v) => linear(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (e) => {
+    while (e && rgba(getComputedStyle(e).backgroundColor)[3] < 255) e = e.parentElement;
+    return e ? getComputedStyle(e).backgroundColor : "white";
+  };
+  const hasText = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+  const read = (e) => e.checkVisibility() && !e.closest(":disabled, svg") && hasText(e);
+  return [...document.querySelectorAll("body *")].filter(read).map((e) => {
+    const [a, b] = [luminance(getComputedStyle(e).color), luminance(behind(e))].sort((x, y) => y - x);
+    return [(a + 0.05) / (b + 0.05), e.outerHTML.slice(0, 80)];
+  }).sort((x, y) => x[0] - y[0]).slice(0, 1)[0];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable_in_both_colour_schemes(open_chat: OpenChat, scheme: str) -> None:
+    reply = ["# Head\n\ntext `code` [link](https://example.com)\n\n> quote\n\n```py\nx\n```\n\n| a |\n| - |\n| b |"]
+    chat = open_chat({"replies": [reply], "loadMs": 0}, color_scheme=scheme)
+    dark = "rgb(19, 21, 19)"
+    if scheme == "dark":
+        expect(chat.page.locator("body")).to_have_css("background-color", dark)
+    else:
+        expect(chat.page.locator("body")).not_to_have_css("background-color", dark)
+    least = [chat.page.evaluate(CONTRAST)]
+    chat.ask("Text?")
+    chat.answered()
+    chat.page.evaluate("fake.client.lose('crashed')")
+    expect(chat.notice).to_be_visible()
+    least.append(chat.page.evaluate(CONTRAST))
+    chat.page.get_by_role("button", name="Settings").click()
+    least.append(chat.page.evaluate(CONTRAST))
+    front = open_chat(path="/", color_scheme=scheme)
+    least.append(front.page.evaluate(CONTRAST))
+    assert min(least)[0] >= 4.5, least
+
+
+def test_the_colour_button_overrides_the_system_and_is_remembered(chat: ChatPage) -> None:
+    body, button = chat.page.locator("body"), chat.page.locator("#theme")
+    light, dark = "rgb(250, 249, 245)", "rgb(19, 21, 19)"
+    expect(body).to_have_css("background-color", light)
+    button.click()  # light, whatever the system says
+    chat.page.emulate_media(color_scheme="dark")
+    expect(body).to_have_css("background-color", light)
+    button.click()
+    chat.page.emulate_media(color_scheme="light")
+    expect(body).to_have_css("background-color", dark)
+    chat.page.reload()
+    expect(body).to_have_css("background-color", dark)
+    button.click()
+    expect(body).to_have_css("background-color", light)
+
+
+def test_motion_is_stilled_for_those_who_ask(open_chat: OpenChat) -> None:
+    chat = open_chat({"loadMs": 3000}, reduced_motion="reduce")
+    chat.page.get_by_role("button", name="Load model").click()
+    assert chat.page.locator("#model-dot").evaluate("dot => getComputedStyle(dot).animationIterationCount") == "1"
+
+
+def test_the_policy_is_in_force(chat: ChatPage) -> None:
+    chat.page.evaluate(
+        """async () => {
+          const script = document.createElement("script");
+          script.textContent = "globalThis.ran = 1";
+          document.head.append(script);
+          document.body.setAttribute("style", "color: red");
+          new Image().src = "https://example.com/p.png";
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }"""
+    )
+    assert chat.page.evaluate("globalThis.ran") is None
+    directives = sorted({line.split()[0] for line in chat.page.evaluate("violations.splice(0)")})
+    assert directives == ["img-src", "script-src-elem", "style-src-attr"]
+    assert chat.strangers == []
+    chat.complaints.clear()  # the browser tells each violation in the console too
+
+
+# Frames
+
+
+STREAMED = """async () => {
+  const start = performance.now();
+  while (document.querySelector(".foot:not([hidden])") === null) await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
+TASKS = "disabled-by-default-devtools.timeline"  # the trace category of RunTask: one task of a thread
+FRAME_MS = 16.7
+LATE_SHARE = 0.05
+
+
+def main_thread_ms(trace: bytes) -> list[float]:
+    """The processor time of each task of a page's main thread: unlike the clock's, other programs don't add to it."""
+    events = json.loads(trace)["traceEvents"]
+    main = {(e["pid"], e["tid"]) for e in events if e.get("args", {}).get("name") == "CrRendererMain"}
+    tasks = [e for e in events if e["name"] == "RunTask" and "tdur" in e and (e["pid"], e["tid"]) in main]
+    return [e["tdur"] / 1000 for e in tasks]
+
+
+@pytest.mark.parametrize("kind", ["prose", "code", "list"])
+def test_frames_keep_coming_while_2000_tokens_stream(chat: ChatPage, browser: Browser, kind: str) -> None:
+    prose = [f"word{i} " + ("\n\n" if i % 40 == 39 else "") for i in range(2000)]
+    code = ["```python\n", *(f"v{i} = {i}" + ("\n" if i % 3 == 2 else "; ") for i in range(2000))]
+    points = [("- " if i % 8 == 0 else "") + f"**w{i}** " + ("\n" if i % 8 == 7 else "") for i in range(2000)]
+    chat.script(replies=[{"prose": prose, "code": code, "list": points}[kind]], pieceMs=0)
+    browser.start_tracing(page=chat.page, categories=[TASKS])
+    chat.ask("Go.")
+    frames = chat.page.evaluate(STREAMED) / FRAME_MS
+    tasks = main_thread_ms(browser.stop_tracing())
+    late = sum(task > FRAME_MS for task in tasks) / frames
+    print(f"{kind}: {frames:.0f} frames, {late:.1%} late, the longest task {max(tasks):.0f} ms of processor time")
+    assert frames > 60
+    assert late <= LATE_SHARE  # frames with a task longer than a frame
