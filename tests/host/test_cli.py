@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from webxpu.errors import DeviceError, FetchError, FormatError, KernelError, Unsupported
+from webxpu.errors import DeviceError, DeviceLost, FetchError, FormatError, KernelError, OutOfMemory, Unsupported
 from webxpu.host import cli, exits
 from webxpu.host.browser import NoBrowser
 from webxpu.host.page import adapter_name, check_adapter, chosen_adapter
+from webxpu.host.run import page_error, summary
 
 SWIFTSHADER = {"vendor": "google", "architecture": "swiftshader", "description": "", "isFallbackAdapter": True}
 REAL = {"vendor": "nvidia", "architecture": "hopper", "description": "", "isFallbackAdapter": False}
@@ -161,3 +162,30 @@ def test_an_adapter_is_called_by_its_description_or_its_vendor():
 def test_the_module_runs_as_a_program():
     command = [sys.executable, "-m", "webxpu.host.cli", "--help"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("usage: webxpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "kind", "text"),
+    [
+        ("FormatError", "load", exits.BadModel, "m.gguf: why"),
+        ("Unsupported", "load", exits.BadModel, "m.gguf: why"),
+        ("FetchError", "load", FetchError, "why"),
+        ("Unsupported", "generate", Unsupported, "why"),
+        ("DeviceLost", "generate", DeviceLost, "why"),
+        ("OutOfMemory", "load", OutOfMemory, "why"),
+        ("TypeError", "start", exits.PageError, "start failed in the page: TypeError: why"),
+        ("annotations", "load", exits.PageError, "load failed in the page: annotations: why"),
+    ],
+)
+def test_an_error_in_the_page_becomes_one_of_ours(name, stage, kind, text):
+    error = page_error({"name": name, "message": "why", "stage": stage}, "m.gguf")
+    assert type(error) is kind
+    assert str(error) == text
+
+
+def test_the_summary_is_one_line():
+    result = {"ids": [1, 2], "prompt_ids": [1], "finish_reason": "stop", "decode_tokens_per_s": 12.34}
+    result |= {"prefill_ms": 1500.0, "load_ms": 2000.0, "adapter": REAL}
+    assert summary(result) == (
+        "2 tokens (stop), 12.3 tokens/s, prompt 1 tokens in 1.50 s, loaded in 2.00 s, nvidia hopper"
+    )
