@@ -110,7 +110,7 @@ def distinct(n: int) -> F32:
 
 def hashed(n: int, seed: int = 0) -> NDArray[np.uint32]:
     """Well-mixed 32-bit words, the same with every NumPy."""
-    words = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) + np.uint32(seed * 40503 + 1)
+    words = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) + np.uint32((seed * 40503 + 1) % 2**32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         words = (words ^ (words >> np.uint32(shift))) * np.uint32(factor)
     return words ^ (words >> np.uint32(16))

@@ -1,0 +1,68 @@
+"""One browser for all the tests; its flags come from `CHROME_FLAGS`, or are SwiftShader's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from playwright_tests.ops.gpu_page import GpuPage, open_page
+from webxpu.data import data_folder
+from webxpu.host.browser import launch
+from webxpu.host.serve import Server, serving
+
+# How many op cases ran, by kernel variant and device limits; shown at the end.
+RAN: Counter[tuple[str, str]] = Counter()
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    started = launch(playwright)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def op_server() -> Iterator[Server]:
+    """Serves the bridge's modules and the page that runs op cases; bytes go over its blobs."""
+    with serving(Path(__file__).parent / "ops", data_folder("bridge"), blobs=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def op_page(browser: Browser, op_server: Server) -> Iterator[Page]:
+    page = browser.new_page()
+    page.goto(f"{op_server.url}/page.html")
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="session", params=["adapter", "default"])
+def gpu_page(request: pytest.FixtureRequest, op_page: Page, op_server: Server) -> Iterator[GpuPage]:
+    """A device with all that the adapter offers, then one with WebGPU's least limits."""
+    opened = open_page(op_page, op_server, request.param)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def count_run() -> Counter[tuple[str, str]]:
+    return RAN
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not RAN:
+        return
+    terminalreporter.section("op cases on the GPU")
+    for (variant, limits), count in sorted(RAN.items()):
+        terminalreporter.write_line(f"{count:6}  {variant}  (limits: {limits})")
+    terminalreporter.write_line(f"{RAN.total():6}  in all")

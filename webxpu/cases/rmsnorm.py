@@ -1,0 +1,42 @@
+"""Cases of rmsnorm: rows around 256, grouped weights, a row of zeros, more rows than a grid is wide."""
+
+from functools import partial
+
+import numpy as np
+
+from webxpu.cases.case import F32, Case, Tolerance, uniform, wave
+
+TOLERANCE = Tolerance(1e-5, 1e-6, "worst 4.3e-7 relative at D = 2560 on SwiftShader")
+
+
+def _shared(n: int, d: int) -> tuple[F32, F32]:
+    return wave(n * d, 0.37, amp=2).reshape(n, d), uniform((d,), seed=d)
+
+
+def _grouped(n: int, d: int, g: int) -> tuple[F32, F32]:
+    weight = 0.5 + 0.4 * np.cos(0.11 * np.arange(d)) + np.arange(g)[:, None]
+    return wave(n * d, 0.37, amp=2).reshape(n, d), weight.astype(np.float32)
+
+
+def _with_zero_row() -> tuple[F32, F32]:
+    x, weight = _shared(3, 40)
+    x[1] = 0
+    return x, weight
+
+
+CASES = [
+    *(
+        Case("rmsnorm", f"{n}x{d}", partial(_shared, n, d), {"eps": 1e-6}, quick=d == 576)
+        for n, d in [(2, 8), (1, 64), (1, 256), (3, 300), (2, 576), (2, 2560), (1, 1), (5, 65)]
+    ),
+    *(
+        Case("rmsnorm", f"{n}x{d}-groups-{g}", partial(_grouped, n, d, g), {"eps": 1e-5})
+        for n, d, g in [(12, 8, 4), (6, 300, 3), (6, 8, 4), (5, 256, 1)]
+    ),
+    Case("rmsnorm", "zero-row", _with_zero_row, {"eps": 1e-6}),
+    Case("rmsnorm", "large-eps", lambda: _shared(2, 24), {"eps": 0.7}),
+    Case("rmsnorm", "three-axes", lambda: (wave(48, 0.3).reshape(2, 3, 8), uniform((3, 8))), {"eps": 1e-6}),
+    Case("rmsnorm", "one-row", lambda: (wave(24, 0.3), uniform((24,))), {"eps": 1e-6}),
+    Case("rmsnorm", "65537-rows", lambda: _shared(65_537, 4), {"eps": 1e-6}),
+    Case("rmsnorm", "no-rows", lambda: (np.zeros((0, 8), np.float32), np.ones(8, np.float32)), {"eps": 1e-6}),
+]

@@ -1,0 +1,34 @@
+"""Cases of softmax: rows around 256, exponentials that overflow, masked values, more rows than a grid is wide."""
+
+from functools import partial
+
+import numpy as np
+
+from webxpu.cases.case import F32, Case, Tolerance, wave
+
+TOLERANCE = Tolerance(1e-5, 1e-6, "worst 3.0e-7 relative on SwiftShader")
+
+
+def _wave(n: int, d: int) -> tuple[F32]:
+    return (wave(n * d, 0.23, amp=2).reshape(n, d),)
+
+
+def _masked() -> tuple[F32]:
+    (x,) = _wave(3, 70)
+    x[0, 1:] = -np.inf
+    x[1, ::2] = -np.inf
+    return (x,)
+
+
+CASES = [
+    *(
+        Case("softmax", f"{n}x{d}", partial(_wave, n, d), quick=d == 500)
+        for n, d in [(1, 16), (2, 256), (3, 500), (1, 1), (5, 65), (2, 1500)]
+    ),
+    Case("softmax", "overflowing-exponentials", lambda: (np.arange(100, 900, 100).astype(np.float32)[None],)),
+    Case("softmax", "large-negative", lambda: (np.arange(-9000, -100, 100).astype(np.float32)[None],)),
+    Case("softmax", "masked", _masked),
+    Case("softmax", "one-axis", lambda: (wave(30, 0.23),)),
+    Case("softmax", "65537-rows", lambda: _wave(65_537, 3)),
+    Case("softmax", "no-columns", lambda: (np.zeros((3, 0), np.float32),)),
+]
