@@ -126,25 +126,25 @@ export function create({ handles, fences, device: devices }) {
     throw error("DeviceError", `${what}: ${range} are outside of buffer ${buffer.label} of ${buffer.gpu.size} bytes`);
   }
 
-  return { createBuffer, freeBuffer, read, mapped, inRange, withBytes };
-}
+  /**
+   * Gives `use` the bytes of a Uint8Array or of a Python object's own memory, which is released at once: a view of wasm
+   * memory dies when that memory grows.
+   * @template T
+   * @param {any} data
+   * @param {(bytes: Uint8Array) => T} use
+   * @returns {T}
+   */
+  function withBytes(data, use) {
+    if (data instanceof Uint8Array) return use(data);
+    if (typeof data?.getBuffer !== "function") throw error("DeviceError", "bytes must be a Uint8Array or a Python buffer");
+    const view = data.getBuffer("u8");
+    try {
+      if (!view.c_contiguous) throw error("DeviceError", "bytes must be a contiguous array");
+      return use(view.data);
+    } finally {
+      view.release();
+    }
+  }
 
-/**
- * Gives `use` the bytes of a Uint8Array or of a Python object's own memory, which is released at once: a view of wasm
- * memory dies when that memory grows.
- * @template T
- * @param {any} data
- * @param {(bytes: Uint8Array) => T} use
- * @returns {T}
- */
-export function withBytes(data, use) {
-  if (typeof data.getBuffer !== "function") {
-    return use(data instanceof Uint8Array ? data : new Uint8Array(data.buffer ?? data, data.byteOffset, data.byteLength));
-  }
-  const view = data.getBuffer("u8");
-  try {
-    return use(view.data);
-  } finally {
-    view.release();
-  }
+  return { createBuffer, freeBuffer, read, mapped, inRange, withBytes };
 }

@@ -9,7 +9,8 @@ const SLOTS = 2 ** 20;
 
 /**
  * @typedef {"device" | "buffer" | "program" | "loop" | "tokenizer"} Kind
- * @typedef {"Unsupported" | "KernelError" | "FetchError" | "DeviceError" | "DeviceLost" | "OutOfMemory"} ErrorName
+ * @typedef {"Unsupported" | "KernelError" | "FetchError" | "FormatError" | "DeviceError" | "DeviceLost" |
+ *   "OutOfMemory"} ErrorName
  */
 
 /** @returns the table of handles and `error` */

@@ -36,6 +36,7 @@
  * @property {number} mostIds of a batch
  * @property {boolean} timestamps
  * @property {Batch[]} flying oldest first
+ * @property {Batch | null} kicked the last one that was alone
  * @property {Slot[]} slots all that were made
  * @property {Slot[]} idle
  * @property {number[]} ready ids that were not handed out yet
@@ -99,7 +100,7 @@ export function create({ handles, fences, device: devices, program: programs, pr
     const loop = {
       ...{ device, program, ring, first, maxTokens, stops: new Set(stops), batches, sizes, timestamps },
       mostIds: Math.max(ready, ...sizes),
-      ...{ flying: [], slots: [], idle: [], ready: [], asked: 0, landed: 0, launches: 0, handouts: 0, submitted: 0, kept: 0 },
+      ...{ flying: [], kicked: null, slots: [], idle: [], ready: [], asked: 0, landed: 0, launches: 0, handouts: 0, submitted: 0, kept: 0 },
       ...{ gpuMs: 0, runMs: null, landedMs: 0, reason: maxTokens ? null : "length" },
       ...{ error: null, wake: null, closed: false },
     };
@@ -123,8 +124,10 @@ export function create({ handles, fences, device: devices, program: programs, pr
     } catch (cause) {
       loop.error = cause;
     }
-    const last = loop.flying.at(-1);
-    if (last && loop.flying.length === 1) fences.kick(loop.device.gpu, last.map).catch(() => {});
+    const [last, second] = loop.flying;
+    if (!last || second || loop.kicked === last) return;
+    loop.kicked = last;
+    fences.kick(loop.device.gpu, last.map).catch(() => {}); // a map that fails is reported where it is awaited
   }
 
   /** @param {number} count @param {Loop} loop how many runs the batch or hand-out of that number has */

@@ -11,6 +11,7 @@ export function create({ handles, tokenizers }) {
   const { error, add, get, drop } = handles;
 
   /**
+   * Throws FormatError where the library can't read it.
    * @param {string} json the content of a tokenizer.json
    * @param {string} configJson that of its tokenizer_config.json
    * @returns {number}
@@ -19,7 +20,14 @@ export function create({ handles, tokenizers }) {
     if (!tokenizers) {
       throw error("Unsupported", "tokenizer: the bridge was started without the module @huggingface/tokenizers");
     }
-    return add("tokenizer", new tokenizers.Tokenizer(JSON.parse(json), JSON.parse(configJson)), "tokenizer");
+    let made;
+    try {
+      made = new tokenizers.Tokenizer(JSON.parse(json), JSON.parse(configJson));
+    } catch (cause) {
+      const said = /** @type {Error} */ (cause).message;
+      throw error("FormatError", `tokenizer: must be one that @huggingface/tokenizers can read, got: ${said}`, cause);
+    }
+    return add("tokenizer", made, "tokenizer");
   }
 
   /**

@@ -63,6 +63,7 @@ export function create({ handles, device: devices, program: programs, source: so
     const device = get("device", deviceHandle);
     devices.alive(device);
     check(device, pieces, transforms);
+    await devices.settle(device); // buffers that the GPU has no room for are known before anything is fetched
     const job = await start(device, chunkBytes, transforms);
     const total = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
     let loaded = 0;

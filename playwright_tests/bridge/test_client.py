@@ -179,8 +179,12 @@ def test_the_tokenizer_is_the_injected_library(lab):
         const ids = [b.encodeText(made, "Aé", false), b.encodeText(made, "A", true)];
         b.freeTokenizer(made);
         const freed = await caught(() => b.encodeText(made, "A", true));
-        return [ids, freed, await caught(() => bridge.createTokenizer("{}", "{}"))];
+        const bad = await Promise.all(["{}", "{"].map((json) => caught(() => b.createTokenizer(json, "{}"))));
+        return [ids, freed, await caught(() => bridge.createTokenizer("{}", "{}")), ...bad];
     """)
     assert got[0] == [[65, 233], [1, 65]]
     assert got[1][0] == "DeviceError"
     assert got[2][0] == "Unsupported"
+    assert [name for name, _ in got[3:]] == ["FormatError", "FormatError"]
+    rule = "tokenizer: must be one that @huggingface/tokenizers can read, got: "
+    assert got[3][1] == f'{rule}Tokenizer must contain a "first" property'

@@ -55,6 +55,29 @@ def test_a_buffer_begins_with_zeros_and_keeps_what_is_written(lab):
     assert got == [[0] * 8 + list(range(1, 11)), [2, 3], [7, 8, 9], 0]
 
 
+def test_bytes_may_be_a_view_of_pythons_memory_that_is_released_at_once(lab):
+    got = lab("""
+        const heap = new Uint8Array(64).map((_, i) => i);
+        let views = 0;
+        const proxy = (start, end, c_contiguous = true) => ({getBuffer: (type) => {
+            if (type !== "u8") throw new TypeError(type);
+            views += 1;
+            return {data: heap.subarray(start, end), c_contiguous, release: () => (views -= 1)};
+        }});
+        const a = bridge.createBuffer(device, 16, "a");
+        bridge.submit(device, `[["write", ${a}, 0, 1], ["write", ${a}, 8, 0]]`, proxy(8, 16), proxy(20, 28));
+        await bridge.read(a, 4, 8, proxy(40, 48));
+        const bad = await caught(() => bridge.submit(device, [["write", a, 0, proxy(0, 8, false)]]));
+        const no = await caught(() => bridge.submit(device, [["write", a, 0, "text"]]));
+        return [[...await bridge.read(a, 0, 16)], [...heap.subarray(38, 50)], views, bad, no];
+    """)
+    assert got[0] == [*range(20, 28), *range(8, 16)]
+    assert got[1] == [38, 39, *range(24, 28), *range(8, 12), 48, 49]
+    assert got[2] == 0
+    assert got[3] == ["DeviceError", "bytes must be a contiguous array"]
+    assert got[4] == ["DeviceError", "bytes must be a Uint8Array or a Python buffer"]
+
+
 @pytest.mark.parametrize(
     ("call", "rule"),
     [

@@ -177,3 +177,22 @@ def test_a_callback_that_throws_ends_the_upload(lab, faulty):
         {"url": f"{faulty[0]}/dribble/500"},
     )
     assert got == ["RangeError", "enough"]
+
+
+def test_a_buffer_without_room_is_known_before_anything_is_fetched(lab, faulty):
+    server, handler = faulty
+    handler.ranges.clear()
+    got = lab(
+        """
+        const pop = GPUDevice.prototype.popErrorScope;
+        const refuse = async function () { await pop.call(this); return new GPUOutOfMemoryError("no room"); };
+        GPUDevice.prototype.popErrorScope = refuse;
+        const buffer = bridge.createBuffer(device, 4000, "w");
+        GPUDevice.prototype.popErrorScope = pop;
+        return caught(() => bridge.upload(device, {source: arg, pieces: [{start: 0, bytes: 400, buffer, offset: 0,
+            transform: null}]}));
+    """,
+        {"url": f"{server}/dribble/500"},
+    )
+    assert got[0] == "OutOfMemory"
+    assert handler.ranges == []

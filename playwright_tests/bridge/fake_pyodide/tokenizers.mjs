@@ -3,6 +3,7 @@
 
 export class Tokenizer {
   constructor(/** @type {any} */ json, /** @type {any} */ config) {
+    if (json.first === undefined) throw new Error('Tokenizer must contain a "first" property');
     this.first = json.first;
     this.config = config;
   }
