@@ -63,7 +63,9 @@ class ChatPage:
         self.prompt.press("Enter")
 
     def answered(self, count: int = 1) -> None:
-        """Waits until that many replies stand complete."""
+        """Waits until that many replies stand complete; a notice that comes instead ends the wait."""
+        complete = self.page.locator(".reply .foot:not([hidden])").nth(count - 1)
+        expect(complete.or_(self.notice).first).to_be_visible()
         expect(self.page.locator(".reply .foot:not([hidden])")).to_have_count(count)
         expect(self.page.get_by_role("button", name="Stop")).to_have_count(0)
 

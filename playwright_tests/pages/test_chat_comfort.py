@@ -107,6 +107,37 @@ def test_a_reply_is_announced_once_and_not_while_it_grows(chat: ChatPage) -> Non
     expect(chat.page.get_by_role("log")).to_have_attribute("aria-live", "off")
 
 
+BELOW = "e => e.scrollHeight - e.scrollTop - e.clientHeight"  # how much lies below the part in view, in pixels
+
+
+def test_the_end_stays_in_view_until_the_reader_scrolls_up(chat: ChatPage) -> None:
+    scroller, latest = chat.page.locator("#scroller"), chat.page.get_by_role("button", name="newest message")
+    chat.script(replies=[[f"word{i}\n\n" for i in range(2000)]], pieceMs=4)
+    chat.ask("Count.")
+    expect(chat.replies).to_contain_text("word60")
+    assert scroller.evaluate(BELOW) < 48
+    expect(latest).to_be_hidden()
+    scroller.hover()
+    chat.page.mouse.wheel(0, -900)
+    expect(latest).to_be_visible()
+    top = scroller.evaluate("e => e.scrollTop")
+    seen = len(chat.replies.text_content() or "")
+    chat.page.wait_for_timeout(300)
+    assert len(chat.replies.text_content() or "") > seen
+    assert scroller.evaluate("e => e.scrollTop") == top
+    latest.click()
+    expect(latest).to_be_hidden()
+    chat.page.wait_for_timeout(100)
+    assert scroller.evaluate(BELOW) < 48
+    chat.prompt.press("Escape")
+    chat.answered()
+    chat.script(loadError={"name": "FormatError", "message": "no model"})
+    chat.page.locator("#model-file").set_input_files({"name": "x.gguf", "mimeType": "", "buffer": b"x"})
+    expect(chat.notice).to_be_visible()
+    chat.page.wait_for_timeout(100)
+    assert scroller.evaluate(BELOW) < 48, "a notice does not cover the end"
+
+
 SIDEWAYS = """() => {
   const scroller = document.getElementById("scroller") ?? document.documentElement;
   const out = [...document.querySelectorAll("button, a, input, textarea, h1, h2, p, dialog[open]")]

@@ -38,6 +38,10 @@ export function createThread({ scroller, list, template, latest }, { onAgain, an
     },
     { passive: true },
   );
+  // A notice or a growing message box takes room from below: the end must not slip behind it.
+  new ResizeObserver(() => {
+    if (follows && list.childElementCount > 0) scrollToEnd();
+  }).observe(scroller);
   latest.addEventListener("click", () => {
     follows = true;
     scrollToEnd();
@@ -126,6 +130,7 @@ export function createThread({ scroller, list, template, latest }, { onAgain, an
 
   function clear() {
     list.replaceChildren();
+    scroller.scrollTop = 0;
     follows = true;
     latest.hidden = true;
   }
