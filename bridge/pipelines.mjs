@@ -45,7 +45,6 @@ export function create({ handles, device: devices }) {
       (found) => (found ? refused(gpu, module, found) : null),
       () => null, // the device was lost
     );
-    checked.then((bad) => bad && shaders.delete(module.code));
     const made = { id: ++device.order, gpu, checked };
     shaders.set(module.code, made);
     return made;
@@ -103,10 +102,9 @@ export function create({ handles, device: devices }) {
     if (!pipeline) pipelines.set(key, (pipeline = { ready: null, coming: null, layout: layout.group }));
     /** @type {GPUComputePipelineDescriptor} */
     const wanted = { label: module.label, layout: layout.all, compute: { module: code.gpu, entryPoint: "main", constants } };
-    const forget = () => pipelines.delete(key);
     /** @param {string} message */
     const explain = async (message) => {
-      forget();
+      pipelines.delete(key);
       return (await code.checked) ?? error("KernelError", `${where(module)} with ${JSON.stringify(constants)}: ${message}`);
     };
     return { pipeline, wanted, explain };

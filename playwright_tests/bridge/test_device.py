@@ -17,6 +17,28 @@ def test_a_device_opens_with_the_adapters_limits_and_says_what_it_is(lab):
     assert "packed_4x8_integer_dot_product" in opened["wgslFeatures"]
 
 
+@pytest.mark.parametrize(
+    ("description", "computes_on_cpu"),
+    [
+        ("llvmpipe (LLVM 15.0.7, 256 bits)", True),
+        ("SwiftShader Device (Subzero)", True),
+        ("Microsoft Basic Render Driver", True),
+        ("Warped Reality 3000", False),
+        ("NVIDIA H200", False),
+    ],
+)
+def test_an_adapter_that_computes_on_the_cpu_is_known_by_its_name(lab, description, computes_on_cpu):
+    info = lab(
+        """
+        const adapters = (await import("/adapter.mjs")).create({handles: {}});
+        return adapters.describe({vendor: "v", description: arg, isFallbackAdapter: false});
+    """,
+        description,
+    )
+    assert info["isFallbackAdapter"] is computes_on_cpu
+    assert (info["vendor"], info["device"], info["subgroupMaxSize"]) == ("v", "", 0)
+
+
 def test_a_device_opens_with_webgpus_floor(lab):
     opened = lab("return opened;", options='{limits: "default", features: []}')
     limits = opened["limits"]

@@ -46,9 +46,13 @@ def test_a_pipeline_without_its_constant_is_a_kernel_error(lab, how):
     assert re.match(r"scale/kernel\.wgsl:1:1 with \{\}: .*BY", message)
 
 
-def test_a_refused_pipeline_is_not_cached(lab):
+@pytest.mark.parametrize("how", ["compile", "runNow"])
+def test_a_refused_pipeline_is_refused_again(lab, how):
     got = lab(f"""{AB}
-        const bad = () => bridge.compile(device, scale(a, b, 64, 3, {BROKEN}));
+        const bad = async () => {{
+            await bridge.{how}(device, scale(a, b, 64, 3, {BROKEN}));
+            await bridge.sync(device);
+        }};
         return [await caught(bad), await caught(bad)];
     """)
     assert got[0] == got[1]
