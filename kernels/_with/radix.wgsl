@@ -1,15 +1,16 @@
 // Thresholds without a sort: a histogram of one digit of 8 bits a pass, highest digit first, of values in the order of
 // their bits. Passes 0 to 3 count for top-k, passes 4 to 7 weigh for top-p. Weights are whole numbers, so the sums are
 // exact in any order; both they and the counts have 64 bits, low word first. Reference: webxpu/ops/sample.py.
-// A workgroup of 256 threads takes 1,024 consecutive logits.
+// A workgroup of 256 threads takes STEPS * 256 consecutive logits.
 
 // Binding 1: for each pass 256 low and 256 high words; then four words a pass of what the passes before found; then the
 // largest value's bits and the threshold of top-k.
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read_write> work: array<atomic<u32>>;
 
+override STEPS: u32;
+
 const BINS = 256u;
-const STEPS = 4u;
 const PASS_WORDS = 512u;
 const FOUND = 4096u;
 const LARGEST = 4128u;

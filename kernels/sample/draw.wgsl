@@ -1,6 +1,6 @@
 // with: state philox radix best
 // A workgroup adds noise to those of its logits that the filters left and keeps the best, for `advance` to choose from.
-// Reference: webxpu/ops/sample.py. logits (V,), work: see kernels/_with/radix.wgsl, values and ids (ceil(V / 1024),).
+// Reference: webxpu/ops/sample.py. logits (V,), work: see kernels/_with/radix.wgsl, values and ids (workgroups,).
 
 @group(0) @binding(2) var<storage, read_write> values: array<f32>;
 @group(0) @binding(3) var<storage, read_write> ids: array<i32>;

@@ -18,6 +18,8 @@ from webxpu.quant.ggml import weight_part
 PORTABLE_ROWS = 64
 THREADS = 128
 ATTEND_THREADS = 256
+# Weights that a kernel decodes at once.
+BLOCK = 32
 
 
 @op
@@ -93,9 +95,9 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec,
     n, k = weight.shape
     _, _, parts, d = acc.shape
     kernel = resolve(gpu, "project", "attend", weights=weight_part(weight.dtype, weight.shape))
-    # On a CPU adapter a workgroup's barrier costs more than a dispatch.
-    dear = gpu.target == "cpu" and kernel.rung != "override"
-    if acc.shape[0] != 1 or dear or k * 4 > gpu.limits["maxComputeWorkgroupStorageSize"]:
+    on_cpu = kernel.variant.target == "cpu"
+    fits = d % BLOCK == 0 if on_cpu else k * 4 <= gpu.limits["maxComputeWorkgroupStorageSize"]
+    if acc.shape[0] != 1 or not fits:
         c = compose(gpu, weight, acc, stats, residual)
         (joined,) = c.call(attend_combine, c.args[1], c.args[2])
         c.call(project, c.args[0], joined, c.args[3], into=[out(0)])

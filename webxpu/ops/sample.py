@@ -14,10 +14,11 @@ from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.advance import append, check_history
 
-# Logits of a workgroup, words of its histograms and threads of a workgroup that clears them: kernels/_with/radix.wgsl.
-GROUP_LOGITS = 1024
+# Threads of a workgroup and logits of a thread; a CPU adapter pays for every workgroup with a barrier.
+THREADS = 256
+STEPS, CPU_STEPS = 4, 64
+# Words of the histograms: kernels/_with/radix.wgsl.
 WORK_WORDS = 4160
-CLEAR_THREADS = 256
 LEVELS = 4
 
 U32 = NDArray[np.uint32]
@@ -122,15 +123,15 @@ def _(logits: Spec, history: Spec, state: Spec) -> tuple[Spec, ...]:
 
 @sample.plan
 def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: Spec) -> Plan:
-    groups = -(-logits.shape[0] // GROUP_LOGITS)
+    steps = CPU_STEPS if gpu.target == "cpu" else STEPS
+    groups = -(-logits.shape[0] // (THREADS * steps))
     work, values, ids = scratch(0), scratch(1), scratch(2)
-    steps = [Dispatch(resolve(gpu, "sample", "begin"), {}, [work], fold(-(-WORK_WORDS // CLEAR_THREADS)))]
+    todo = [Dispatch(resolve(gpu, "sample", "begin"), {}, [work], fold(-(-WORK_WORDS // THREADS)))]
     for entry in ("count", "weigh"):
         kernel, bindings = resolve(gpu, "sample", entry), [arg(0), work, arg(2, "uniform")]
-        steps += [Dispatch(kernel, {"LEVEL": level}, bindings, fold(groups)) for level in range(LEVELS)]
-    steps.append(
-        Dispatch(resolve(gpu, "sample", "draw"), {}, [arg(0), work, values, ids, arg(2, "uniform")], fold(groups))
-    )
+        todo += [Dispatch(kernel, {"LEVEL": i, "STEPS": steps}, bindings, fold(groups)) for i in range(LEVELS)]
+    kernel, bindings = resolve(gpu, "sample", "draw"), [arg(0), work, values, ids, arg(2, "uniform")]
+    todo.append(Dispatch(kernel, {"STEPS": steps}, bindings, fold(groups)))
     chosen = [scratch(1, "read"), scratch(2, "read"), arg(1, "read_write"), arg(2, "read_write")]
-    steps.append(Dispatch(resolve(gpu, "advance"), {}, chosen, (1, 1, 1)))
-    return Plan(steps, [Spec((WORK_WORDS,), "uint32"), Spec((groups,), "float32"), Spec((groups,), "int32")])
+    todo.append(Dispatch(resolve(gpu, "advance"), {}, chosen, (1, 1, 1)))
+    return Plan(todo, [Spec((WORK_WORDS,), "uint32"), Spec((groups,), "float32"), Spec((groups,), "int32")])
