@@ -12,18 +12,20 @@ from webxpu.host.fetch import Report
 
 
 @contextmanager
-def download_bars(console: Console | None = None) -> Iterator[Report]:
-    """Yields a report for `fetch`: it draws a bar a label, on standard error."""
+def download_bars(verb: str = "fetching", console: Console | None = None) -> Iterator[Report]:
+    """Yields a report for `fetch`: it draws a bar a label, on standard error. The bars vanish when the block ends."""
     console = console or Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    # Standard output is left alone: rich would hold back a line until it is complete.
+    off = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, disable=off) as progress:
 
         def report(label: str, done: int, total: int | None) -> None:
             if label not in tasks:
-                tasks[label] = progress.add_task(label, total=total)
+                tasks[label] = progress.add_task(f"{verb} {label}", total=total)
                 if not console.is_terminal:
-                    console.print(f"fetching {label}", highlight=False)
+                    console.print(f"{verb} {label}", highlight=False)
             progress.update(tasks[label], completed=done, total=total)
 
         yield report

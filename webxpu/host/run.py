@@ -18,7 +18,6 @@ from webxpu.host import exits
 from webxpu.host.assets import DEFAULT_MODEL, read_lock
 from webxpu.host.browser import find_chrome
 from webxpu.host.exits import BadModel, PageError
-from webxpu.host.fetch import Report
 from webxpu.host.page import OpenPage, adapter_name, check_adapter, chosen_adapter, open_page
 from webxpu.host.progress import download_bars
 from webxpu.host.site import build_site
@@ -49,8 +48,8 @@ def run(options: argparse.Namespace) -> int:
     with download_bars() as report:
         site = build_site(report, model=options.model is None)
     try:
-        with download_bars() as report:
-            result = asyncio.run(_run(options, site, local, report))
+        with contextlib.ExitStack() as bars:
+            result = asyncio.run(_run(options, site, local, bars))
     except asyncio.CancelledError:
         return exits.INTERRUPTED
     if options.json:
@@ -61,7 +60,9 @@ def run(options: argparse.Namespace) -> int:
     return exits.INTERRUPTED if result["finish_reason"] == "abort" else exits.OK
 
 
-async def _run(options: argparse.Namespace, site: Path, local: Path | None, report: Report) -> dict[str, Any]:
+async def _run(
+    options: argparse.Namespace, site: Path, local: Path | None, bars: contextlib.ExitStack
+) -> dict[str, Any]:
     adapter = chosen_adapter(options.adapter)
     async with open_page(site, adapter) as opened:
         check_adapter(opened.probe, adapter)
@@ -69,7 +70,7 @@ async def _run(options: argparse.Namespace, site: Path, local: Path | None, repo
             url = opened.server.share(local)
         else:
             url = options.model or f"{opened.server.url}/models/{read_lock()[DEFAULT_MODEL].file}"
-        await _connect(opened, options, Path(url).name, report)
+        await _connect(opened, options, Path(url).name, bars)
         sampling = {"max_tokens": options.max_tokens, "temperature": options.temperature}
         if options.seed is not None:
             sampling["seed"] = options.seed
@@ -83,19 +84,21 @@ async def _run(options: argparse.Namespace, site: Path, local: Path | None, repo
     return result
 
 
-async def _connect(opened: OpenPage, options: argparse.Namespace, name: str, report: Report) -> None:
+async def _connect(opened: OpenPage, options: argparse.Namespace, name: str, bars: contextlib.ExitStack) -> None:
     """Lets the page hand over pieces and progress. Ctrl-C stops a reply that has begun, else (or again) everything."""
+    report = bars.enter_context(download_bars("loading"))
     loop, main = asyncio.get_running_loop(), asyncio.current_task()
     begun: list[str] = []
     stopping: list[asyncio.Task[Any]] = []
 
     def piece(text: str) -> None:
         begun.append(text)
+        bars.close()
         if not options.json:
             print(text, end="", flush=True)
 
     def progress(loaded: int, total: int) -> None:
-        report(f"loading {name}", loaded, total)
+        report(name, loaded, total)
 
     def interrupt() -> None:
         if begun and not stopping:
