@@ -353,6 +353,12 @@ def test_tensor_data_cut_at_any_byte_is_refused_where_the_size_is_known(small_fi
     assert read(small_file[: last.start + last.nbytes]).tensors
 
 
+def test_a_file_that_was_read_to_its_end_has_a_size_though_none_was_told():
+    complete = raw(rows=[row("t", (4,), 0, 0)], data=16)
+    assert read(complete, tells_size=False).size_bytes == len(complete)
+    assert "must be inside the file of 79 bytes" in refusal(complete[:-1], tells_size=False)
+
+
 def test_flipped_bits_end_in_a_format_error_or_a_result_and_never_in_anything_else(small_file):
     rng = random.Random(20_26)
     header_bytes = read(small_file).header_bytes

@@ -244,6 +244,15 @@ def test_half_a_surrogate_pair_becomes_a_replacement_character(smollm2):
     assert smollm2.encode("\ud83d\ude00") == smollm2.encode("😀")
 
 
+def test_an_id_between_others_may_have_no_token():
+    described = tokenizer_json(made())
+    del described["model"]["vocab"]["A"]
+    tokenizer = Tokenizer.from_json(described)
+    assert tokenizer.vocab_size == 256
+    with pytest.raises(ShapeError, match=r"^token_bytes: id must be one of 256 tokens, got 65$"):
+        tokenizer.token_bytes(65)
+
+
 @pytest.mark.parametrize("wrong", [49152, -1, 10**9])
 def test_an_id_that_is_no_token_is_an_error(smollm2, wrong):
     with pytest.raises(ShapeError, match=f"^token_bytes: id must be one of 49152 tokens, got {wrong}$"):
@@ -259,6 +268,7 @@ BROKEN = [
     ({"tokenizer.ggml.merges": None}, FormatError, "the metadata key 'tokenizer.ggml.merges' is missing"),
     ({"tokenizer.ggml.merges": ["a b"]}, FormatError, "merge 0 must join two tokens to a third, got 'a b'"),
     ({"tokenizer.ggml.merges": ["ab"]}, FormatError, "merge 0 must join two tokens to a third, got 'ab'"),
+    ({"tokenizer.ggml.merges": ["a b c"]}, FormatError, "merge 0 must join two tokens to a third, got 'a b c'"),
     ({"tokenizer.ggml.merges": [1]}, FormatError, "merge 0 must be a string, got int"),
     ({"tokenizer.ggml.token_type": [1]}, FormatError, "tokenizer.ggml.token_type must be 256 integers, one a token"),
     (
@@ -418,6 +428,9 @@ def test_added_tokens_may_lie_outside_the_model_s_vocabulary():
     assert (tokenizer.vocab_size, tokenizer.eos_ids, tokenizer.encode("a<|end|>")) == (257, (256,), [97, 256])
 
 
+HUGE_ID = [{"id": 4_000_000_000, "content": "x", "special": True, "normalized": False, **ADDED_AS_IT_IS}]
+
+
 @pytest.mark.parametrize(
     ("described", "error", "message"),
     [
@@ -426,12 +439,22 @@ def test_added_tokens_may_lie_outside_the_model_s_vocabulary():
         ("{}", FormatError, "tokenizer.json: must have a model with a vocabulary"),
         ({"model": {"type": "BPE", "vocab": {}}}, FormatError, "tokenizer.json: must have a model with a vocabulary"),
         ({"decoder": None}, Unsupported, "tokenizer: a tokenizer without a decoder is not supported"),
-        ({"decoder": {"type": "WordPiece"}}, Unsupported, "tokenizer: the decoder WordPiece is not supported"),
+        (
+            {"decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True}},
+            Unsupported,
+            "tokenizer: the decoder WordPiece is not supported",
+        ),
         (
             {"decoder": {"type": "Strip", "content": " ", "start": 0, "stop": 1}},
             Unsupported,
             "tokenizer: the decoder Strip is not supported",
         ),
+        (
+            {"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0.0]]}, "added_tokens": HUGE_ID},
+            FormatError,
+            "tokenizer: ids must be whole numbers below 4194304",
+        ),
+        ({"added_tokens": [{"content": "x"}]}, FormatError, "tokenizer: must be one that `tokenizers` can read, got "),
         ({"normalizer": {"type": "Nonsense"}}, FormatError, "tokenizer: must be one that `tokenizers` can read, got "),
     ],
 )

@@ -62,9 +62,7 @@ class Window:
         if size is not None:
             self.size = size
         if len(self.data) < min(goal, goal if self.size is None else self.size):
-            self.size = len(self.data)
-        if end > len(self.data):
-            raise self._truncated(short)
+            self.size = len(self.data)  # the file ends here; what needs more is refused the next time
 
     def error(self, at: int, what: str, rule: str, got: object) -> FormatError:
         """`{file}: {what} at byte {at} must be {rule}, got {got} (bytes ...)`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -73,7 +73,6 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
     rule = _rule(metadata)
     pieces = token_pieces(metadata)
     vocab = {piece: index for index, piece in enumerate(pieces)}
-    merges = list(_merges(metadata_value(metadata, "tokenizer.ggml.merges", list), vocab))
     return {
         "version": "1.0",
         "truncation": None,
@@ -93,7 +92,7 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
             "byte_fallback": False,
             "ignore_merges": rule.ignore_merges,
             "vocab": vocab,
-            "merges": merges,
+            "merges": _merges(metadata, vocab),
         },
     }
 
@@ -106,16 +105,16 @@ def _rule(metadata: Mapping[str, Any]) -> PreTokenizer:
     return PRE_TOKENIZERS[name]
 
 
-def _merges(lines: list[Any], vocab: Mapping[str, int]) -> Iterable[list[str]]:
-    """Pairs in rank order. The space that parts them is the second character's at the earliest."""
+def _merges(metadata: Mapping[str, Any], vocab: Mapping[str, int]) -> list[str]:
+    """Merges in rank order as the file has them, two pieces and a space; both libraries take them so."""
+    lines = metadata_value(metadata, "tokenizer.ggml.merges", list)
     for index, line in enumerate(lines):
         if not isinstance(line, str):
             raise FormatError(f"tokenizer: merge {index} must be a string, got {type(line).__name__}")
-        space = line.find(" ", 1)
-        left, right = line[:space], line[space + 1 :]
-        if space < 0 or not (left in vocab and right in vocab and left + right in vocab):
+        left, _, right = line.partition(" ")
+        if not (left in vocab and right in vocab and left + right in vocab):
             raise FormatError(f"tokenizer: merge {index} must join two tokens to a third, got {line[:80]!r}")
-        yield [left, right]
+    return lines
 
 
 def _token_types(metadata: Mapping[str, Any], vocab_size: int) -> list[int]:

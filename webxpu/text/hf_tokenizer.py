@@ -20,6 +20,9 @@ TURN_ENDS = frozenset(
     ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|end_of_text|>", "<|endoftext|>")
 )
 
+# No vocabulary comes near it; a file that claims more would only cost memory.
+MAX_VOCAB = 1 << 22
+
 _Encode = Callable[[str, bool], list[int]]
 
 
@@ -37,17 +40,17 @@ class Tokenizer:
         self, tokenizer_json: Mapping[str, Any], *, bos_id: int | None, eos_ids: Iterable[int], add_bos: bool
     ) -> None:
         self._json = {"normalizer": None, "pre_tokenizer": None, "post_processor": None, **tokenizer_json}
+        self._encode = _backend(self._json)  # first, because it checks the form of the whole
         self._pieces = _pieces(self._json)
         self._added = {token["id"]: token["content"] for token in self._json.get("added_tokens", ())}
         self._piece_bytes, self.strip_left = piece_decoder(self._json.get("decoder"))
         self._bytes: dict[int, bytes] = {}
-        self.vocab_size = max(self._pieces, default=-1) + 1
+        self.vocab_size = len(self._pieces)
         self.special_ids = frozenset(t["id"] for t in self._json.get("added_tokens", ()) if t["special"])
         self.bos_id = bos_id
         ends = (index for index in sorted(self.special_ids) if self._added[index] in TURN_ENDS)
         self.eos_ids = tuple(dict.fromkeys((*eos_ids, *ends)))
         self.add_bos = add_bos
-        self._encode = _backend(self._json)
         self._encode_plain: _Encode | None = None
 
     @classmethod
@@ -69,15 +72,14 @@ class Tokenizer:
         if not isinstance(described.get("model"), Mapping) or not described["model"].get("vocab"):
             raise FormatError("tokenizer.json: must have a model with a vocabulary")
         settings = _parsed("tokenizer_config.json", config)
-        ids = {piece: index for index, piece in _pieces(described).items()}
-        bos, eos = (ids.get(_content(settings.get(key))) for key in ("bos_token", "eos_token"))
+        made = cls(described, bos_id=None, eos_ids=(), add_bos=False)
+        ids = {piece: index for index, piece in enumerate(made._pieces) if piece is not None}
+        made.bos_id, eos = (ids.get(_content(settings.get(key))) for key in ("bos_token", "eos_token"))
+        if eos is not None:
+            made.eos_ids = tuple(dict.fromkeys((eos, *made.eos_ids)))
         first = _first_added(described.get("post_processor"))
-        return cls(
-            described,
-            bos_id=bos,
-            eos_ids=() if eos is None else (eos,),
-            add_bos=bos is not None and first is not None and ids.get(first) == bos,
-        )
+        made.add_bos = made.bos_id is not None and first is not None and ids.get(first) == made.bos_id
+        return made
 
     def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
         """Ids of a text.
@@ -96,9 +98,9 @@ class Tokenizer:
         """The bytes that a token stands for; a control token's are its name. Raises ShapeError for no id."""
         found = self._bytes.get(token_id)
         if found is None:
-            if token_id not in self._pieces:
+            piece = self._pieces[token_id] if 0 <= token_id < self.vocab_size else None
+            if piece is None:
                 raise ShapeError(f"token_bytes: id must be one of {self.vocab_size} tokens, got {token_id}")
-            piece = self._pieces[token_id]
             found = piece.encode() if token_id in self._added else self._piece_bytes(piece)
             self._bytes[token_id] = found
         return found
@@ -138,14 +140,20 @@ def _parsed(what: str, source: str | Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-def _pieces(tokenizer_json: Mapping[str, Any]) -> dict[int, str]:
-    """Pieces by id; added tokens count last. A Unigram vocabulary is a list of pieces with scores."""
+def _pieces(tokenizer_json: Mapping[str, Any]) -> list[str | None]:
+    """Pieces by id, None where an id has none; added tokens count last. A Unigram vocabulary is a list with scores."""
     vocab = tokenizer_json["model"]["vocab"]
-    if isinstance(vocab, Mapping):
-        pieces = {index: piece for piece, index in vocab.items()}
-    else:
-        pieces = {index: piece for index, (piece, _score) in enumerate(vocab)}
-    pieces.update((token["id"], token["content"]) for token in tokenizer_json.get("added_tokens", ()))
+    added = {token["id"]: token["content"] for token in tokenizer_json.get("added_tokens", ())}
+    if not isinstance(vocab, Mapping):
+        vocab = {piece: index for index, (piece, _score) in enumerate(vocab)}
+    ids = [*vocab.values(), *added]
+    if not all(type(index) is int and 0 <= index < MAX_VOCAB for index in ids):
+        raise FormatError(f"tokenizer: ids must be whole numbers below {MAX_VOCAB}")
+    pieces: list[str | None] = [None] * (max(ids, default=-1) + 1)
+    for piece, index in vocab.items():
+        pieces[index] = piece
+    for index, content in added.items():
+        pieces[index] = content
     return pieces
 
 
