@@ -50,9 +50,10 @@ def test_json_is_one_object_with_the_golden_reply_to_a_chat_message():
 def test_text_streams_to_standard_output_and_ctrl_c_keeps_what_came():
     model = asset(DEFAULT_MODEL)
     command = [*RUN, "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,", "--max-tokens", "400", "--model", str(model), *ADAPTER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
         first = process.stdout.read(8)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that run in it
         rest, stderr = process.communicate(timeout=END_S)
     assert (process.returncode, first) == (130, " 13, 14,"), stderr
     assert rest.endswith("\n")
