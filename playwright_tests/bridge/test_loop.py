@@ -110,6 +110,20 @@ def test_an_abort_wakes_the_reader_and_drops_what_ran_ahead(lab):
     assert got["closed"]["kept"] == len(got["first"]["ids"])
 
 
+def test_an_abort_drops_ids_that_nobody_took(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({maxTokens: 20});
+        while (bridge.stats(device).bytesRead < 80) await wait(5);
+        bridge.abortLoop(loop);
+        return [await bridge.nextIds(loop), await bridge.closeLoop(loop)];
+    """
+    )
+    assert got[0] == {"ids": [], "done": True, "reason": "abort"}
+    assert got[1] == {"submitted": 20, "kept": 0, "gpuMs": None}
+
+
 def test_a_loop_can_be_closed_while_batches_are_in_flight(lab):
     got = lab(
         OPEN
@@ -168,6 +182,10 @@ def test_where_runs_are_slow_little_is_submitted_ahead(lab):
     )
     assert got["ids"] == ids(5, 9)
     assert got["closed"]["submitted"] <= 9 + 1 + 3 * 4
+    sizes = [len(part) for part in got["handouts"]]
+    assert all(n >= least for n, least in zip(sizes[:-1], [1, 2, 4], strict=False)), (
+        "few calls, however small the batches"
+    )
 
 
 def test_a_loop_sums_the_gpus_own_time(lab):

@@ -112,22 +112,24 @@ def transform(block: int = 6) -> dict:
 @pytest.mark.parametrize("chunk", [4, 100, 1003, 1 << 20])
 @pytest.mark.parametrize("cut", [7, 997])
 def test_blocks_go_through_their_kernel_however_they_are_cut(lab, faulty, cut, chunk):
-    first, second, plain = FILE[600:1200], FILE[1200:3000], FILE[3002:3018]
+    first, second, plain, other = FILE[600:1200], FILE[1200:3000], FILE[3002:3018], FILE[3018:3378]
     target = {"offset": 256, "transform": 0, "totalBlocks": 400, "targetBytes": 3200}
     pieces = [
         {"start": 600, "bytes": 600, "targetBlock": 0, **target},
         {"start": 1200, "bytes": 1800, "targetBlock": 100, **target},
         {"start": 3002, "bytes": 16, "offset": 64},
+        {"start": 3018, "bytes": 360, "buffer": 1, "transform": 0, "totalBlocks": 60, "targetBytes": 480},
     ]
     source = {"url": f"{faulty[0]}/dribble/{cut}"}
     got = lab(
         UPLOAD,
-        {"sizes": [4000], "source": source, "chunkBytes": chunk, "pieces": pieces, "transforms": [transform()]},
+        {"sizes": [4000, 480], "source": source, "chunkBytes": chunk, "pieces": pieces, "transforms": [transform()]},
     )
     assert got["error"] is None
     out = bytes(got["out"][0])
     assert out[64:80] == plain
     assert out[256:3456] == split(first + second)
+    assert bytes(got["out"][1]) == split(other)
     assert set(out[:64] + out[80:256] + out[3456:]) == {0xEE}
 
 
