@@ -1,0 +1,107 @@
+"""Cases of attend and attend_combine: one row and many, parts with and without keys, grouped heads, padding.
+
+What no row may read, keys past its own, other pages and padding, holds NaN.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from webxpu.cases.case import F32, Case, Tolerance, uniform, wave
+from webxpu.llm.state import State
+from webxpu.ops.attend import LOWEST
+
+TOLERANCE = Tolerance(1e-5, 5e-6, "worst 1.7e-6 absolute over 164 keys on SwiftShader, where a sum cancels")
+
+
+def _cache(g: int, d: int, used: int, pages: int = 5) -> tuple[F32, np.ndarray[Any, Any]]:
+    """A cache whose first `used` positions are filled and the page table that says where they are."""
+    table = (np.arange(pages) * 3 % pages).astype(np.int32)
+    cache = np.full((pages, 2, 64, g, d), np.nan, np.float32)
+    positions = np.arange(used)
+    filled = uniform((2, used, g, d), seed=d + used)
+    cache[table[positions // 64], 0, positions % 64] = filled[0]
+    cache[table[positions // 64], 1, positions % 64] = filled[1]
+    return cache, table
+
+
+def _waves(rows: int, h: int, g: int, d: int, position: int, valid: int, amp: float = 1.5) -> tuple[Any, ...]:
+    cache, table = _cache(g, d, position + valid)
+    q = wave(rows * h * d, 0.37, amp=amp).reshape(rows, h, d)
+    q[valid:] = np.nan
+    return q, cache, table, State(position=position, rows=valid, capacity=320).to_words()
+
+
+def _rising(rows: int, position: int) -> tuple[Any, ...]:
+    """Scores that grow with the position, so that every tile has a new maximum."""
+    q, cache, table, state = _waves(rows, 2, 1, 16, position, rows)
+    q[...] = 0
+    q[..., 0] = 4
+    used = np.arange(position + rows)
+    cache[table[used // 64], 0, used % 64, 0, 0] = 0.5 * used
+    return q, cache, table, state
+
+
+def _past_the_capacity(rows: int) -> tuple[Any, ...]:
+    q, cache, table, _ = _waves(rows, 2, 1, 8, 98, rows)
+    return q, cache, table, State(position=100 - rows // 2, rows=rows, capacity=100).to_words()
+
+
+def _parts(rows: int, h: int, parts: int, d: int) -> tuple[F32, F32]:
+    stats = np.stack([uniform((rows, h, parts), 1, amp=30), uniform((rows, h, parts), 2) + np.float32(1.5)], axis=-1)
+    acc = uniform((rows, h, parts, d), 3)
+    empty = (np.arange(parts) % 3 == 2)[None, None, :]  # every third part has no keys
+    stats = np.where(empty[..., None], np.array([LOWEST, 0], np.float32), stats)
+    return np.where(empty[..., None], np.float32(0), acc), stats
+
+
+def _no_keys() -> tuple[F32, F32]:
+    acc, stats = _parts(2, 3, 2, 8)
+    acc[0, 1] = 0
+    stats[0, 1] = LOWEST, 0
+    return acc, stats
+
+
+_DECODE = [  # H, G, D, position, parts
+    (9, 3, 64, 0, 1), (9, 3, 64, 3, 16), (9, 3, 64, 37, 1), (9, 3, 64, 199, 8), (4, 4, 16, 63, 3), (4, 1, 32, 64, 2),
+    (6, 2, 80, 130, 3), (2, 1, 256, 100, 2), (3, 3, 4, 70, 2), (2, 1, 20, 255, 1), (4, 2, 128, 256, 5),
+]  # fmt: skip
+_PREFILL = [  # L, H, G, D, position, valid rows, parts
+    (2, 4, 2, 16, 0, 2, 1), (16, 9, 3, 64, 0, 16, 1), (17, 4, 1, 32, 31, 17, 1), (40, 3, 3, 64, 60, 33, 1),
+    (20, 4, 2, 80, 77, 20, 3), (18, 2, 1, 256, 40, 18, 1), (3, 6, 2, 128, 60, 3, 2), (9, 2, 2, 4, 200, 9, 4),
+    (64, 2, 1, 12, 100, 64, 1),
+]  # fmt: skip
+
+CASES = [
+    *(
+        Case("attend", f"one-row-{h}.{g}.{d}-at-{n}-in-{p}", partial(_waves, 1, h, g, d, n, 1), {"parts": p}, n == 199)
+        for h, g, d, n, p in _DECODE
+    ),
+    *(
+        Case(
+            "attend", f"{rows}-rows-{h}.{g}.{d}-at-{n}-in-{p}", partial(_waves, rows, h, g, d, n, valid), {"parts": p},
+            quick=rows == 40,
+        )
+        for rows, h, g, d, n, valid, p in _PREFILL
+    ),
+    *(Case("attend", f"rising-{rows}", partial(_rising, rows, 209), {"parts": 1}) for rows in (1, 17)),
+    *(
+        Case(
+            "attend", f"steep-{rows}", partial(_waves, rows, 4, 2, 32, 90, rows, 200), {"parts": 2},
+            tolerance=Tolerance(1e-4, 1e-4, "scores near 300 are exact to 3e-5, which exp makes relative"),
+        )
+        for rows in (1, 16)
+    ),
+    *(
+        Case("attend", f"scale-{rows}", partial(_waves, rows, 2, 1, 16, 50, rows), {"parts": 1, "scale": 0.4})
+        for rows in (1, 5)
+    ),
+    *(Case("attend", f"past-the-capacity-{rows}", partial(_past_the_capacity, rows), {"parts": 2}) for rows in (1, 6)),
+    Case("attend", "only-padding", partial(_waves, 3, 2, 1, 8, 5, 0), {"parts": 1}),
+    *(
+        Case("attend_combine", f"{rows}x{h}x{p}x{d}", partial(_parts, rows, h, p, d), quick=h == 9)
+        for rows, h, p, d in [(1, 9, 16, 64), (1, 2, 1, 4), (5, 3, 3, 20), (17, 4, 2, 256)]
+    ),
+    Case("attend_combine", "no-keys", _no_keys),
+]  # fmt: skip

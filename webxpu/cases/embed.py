@@ -1,0 +1,38 @@
+"""Cases of embed: every weight type, padding, ids outside the table, positions past the history."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from webxpu.cases.case import Case, Tolerance, hashed
+from webxpu.cases.project import weight_of
+from webxpu.llm.state import State
+from webxpu.quant.ggml import BLOCK_TYPES
+
+TOLERANCE = Tolerance(1e-6, 1e-6, "a decoded weight is a product and a sum, which a GPU may fuse; exact on SwiftShader")
+
+
+def _case(type_name: str, v: int, k: int, position: int, length: int = 40) -> tuple[Any, ...]:
+    history = (hashed(length, 5) % v).astype(np.int32)
+    return weight_of(type_name, v, k), history, State(position=position, capacity=length).to_words()
+
+
+def _outside() -> tuple[Any, ...]:
+    weight, history, state = _case("q8_0", 33, 64, 2)
+    history[3:7] = [-1, 33, 32, 2**31 - 1]
+    return weight, history, state
+
+
+CASES = [
+    *(
+        Case("embed", f"{t}-one-row", partial(_case, t, 67, 96, 7), {"rows": 1}, quick=t == "q8_0")
+        for t in ("f32", *BLOCK_TYPES)
+    ),
+    *(
+        Case("embed", f"{t}-{rows}x{k}", partial(_case, t, 67, k, 3), {"rows": rows})
+        for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32)]
+    ),
+    Case("embed", "ids-outside", _outside, {"rows": 6}),
+    Case("embed", "past-the-history", partial(_case, "q4_1", 67, 64, 38), {"rows": 5}),
+]

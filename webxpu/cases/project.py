@@ -1,0 +1,54 @@
+"""Cases of project and attend_project: one row, which is fused, and several, which are composed."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from webxpu.cases.case import Case, Tolerance, block_weight, uniform
+from webxpu.quant.ggml import BLOCK_TYPES
+
+TOLERANCE = Tolerance(1e-5, 1e-5, "worst 2.2e-6 absolute at K = 1536 on SwiftShader, where a sum cancels")
+
+
+def weight_of(type_name: str, n: int, k: int) -> Any:
+    return uniform((n, k), seed=n) if type_name == "f32" else block_weight(type_name, (n, k), seed=n)
+
+
+def _project(type_name: str, rows: int, n: int, k: int) -> tuple[Any, ...]:
+    return weight_of(type_name, n, k), uniform((rows, k), 1), uniform((rows, n), 2, amp=3)
+
+
+def _attend(type_name: str, rows: int, n: int, h: int, parts: int, d: int) -> tuple[Any, ...]:
+    stats = np.stack([uniform((rows, h, parts), 1, amp=9), uniform((rows, h, parts), 2) + np.float32(1.5)], axis=-1)
+    stats[:, h // 2, 1:] = [np.finfo(np.float32).min, 0]  # parts without keys
+    acc = np.where(stats[..., 1:] == 0, np.float32(0), uniform((rows, h, parts, d), 3))
+    return weight_of(type_name, n, h * d), acc, stats, uniform((rows, n), 4, amp=3)
+
+
+def _no_keys() -> tuple[Any, ...]:
+    weight, acc, stats, residual = _attend("q4_1", 1, 40, 2, 2, 32)
+    acc[0, 1], stats[0, 1] = 0, [np.finfo(np.float32).min, 0]
+    return weight, acc, stats, residual
+
+
+_TYPES = ("f32", *BLOCK_TYPES)
+
+CASES = [
+    *(Case("project", f"{t}-65x96", partial(_project, t, 1, 65, 96)) for t in _TYPES),
+    *(
+        Case("project", f"{t}-{n}x{k}", partial(_project, t, 1, n, k), quick=k == 1536)
+        for t, n, k in [("q4_1", 576, 1536), ("f32", 3, 36), ("f32", 1, 4), ("q8_0", 64, 2080), ("f16", 5, 44)]
+    ),
+    *(Case("project", f"{t}-rows", partial(_project, t, 5, 33, 64)) for t in ("f32", "q4_0")),
+    *(Case("attend_project", f"{t}-65x3x4x32", partial(_attend, t, 1, 65, 3, 4, 32)) for t in _TYPES),
+    *(
+        Case("attend_project", f"{t}-{n}x{h}x{p}x{d}", partial(_attend, t, 1, n, h, p, d), quick=p == 8)
+        for t, n, h, p, d in [
+            ("q4_1", 576, 9, 8, 64), ("q8_0", 40, 2, 1, 128), ("f32", 7, 5, 3, 20), ("q4_0", 33, 4, 2, 16),
+            ("f32", 12, 33, 2, 128),  # too wide for workgroup memory under WebGPU's least limits
+        ]
+    ),
+    Case("attend_project", "no-keys", _no_keys),
+    Case("attend_project", "rows", partial(_attend, "q4_1", 3, 33, 2, 2, 32)),
+]  # fmt: skip

@@ -1,0 +1,96 @@
+"""Cases of sample: each filter, all together, vocabularies around a workgroup's logits. No case depends on rounding."""
+
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webxpu.cases.case import EXACT, Case, uniform
+from webxpu.llm.state import State
+from webxpu.ops.sample import scores
+
+TOLERANCE = EXACT
+# A device's exp is off by up to 4e-6, and so are sums and scores made with it.
+SLACK = 1e-4
+
+
+def is_settled(logits: NDArray[np.float32], state: State, slack: float = SLACK) -> bool:
+    """Whether no rounding within `slack` changes the token: the same one wins where the filters keep a little more and
+    a little less, and it wins by more than `slack`."""
+    if state.temperature <= 0:
+        return True
+    loose = replace(state, top_p=min(1.0, state.top_p * (1 + slack)), min_p=state.min_p * (1 - slack))
+    tight = replace(state, top_p=state.top_p * (1 - slack), min_p=state.min_p * (1 + slack))
+    if state.top_p >= 1:
+        tight.top_p = 1.0
+    more, less = scores(logits, loose), scores(logits, tight)
+    best = np.sort(more)[-2:]
+    return bool(np.argmax(more) == np.argmax(less) and (len(best) == 1 or best[1] - best[0] > slack))
+
+
+def _case(v: int, seed: int, amp: float = 8, **options: Any) -> tuple[Any, ...]:
+    logits = uniform((v,), v, amp=amp)
+    for tried in count(seed):
+        state = State(position=3, capacity=20, step=tried % 7, seed=tried, **options)
+        if is_settled(logits, state):
+            return logits, np.full(20, -1, np.int32), state.to_words()
+    raise AssertionError
+
+
+def _ties_at_the_threshold() -> tuple[Any, ...]:
+    """Nine tokens share the logit of the fourth best: top-k 4 keeps them all."""
+    logits, history, state = _case(700, 11, temperature=2.0, top_k=4)
+    logits[np.argsort(logits)[-12:-3]] = np.sort(logits)[-4]
+    return logits, history, state
+
+
+def _some_banned() -> tuple[Any, ...]:
+    logits, history, state = _case(700, 3, amp=1, temperature=1.5)
+    logits[::2] = np.finfo(np.float32).min
+    return logits, history, state
+
+
+def _equal(temperature: float) -> tuple[Any, ...]:
+    _, history, state = _case(300, 5, temperature=temperature)
+    return np.full(300, 1.25, np.float32), history, state
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "greedy": {"temperature": 0.0, "top_k": 3},
+    "plain": {"temperature": 1.0},
+    "hot": {"temperature": 5.0},
+    "cold": {"temperature": 0.01},
+    "top-k": {"temperature": 2.0, "top_k": 40},
+    "top-k-1": {"temperature": 2.0, "top_k": 1},
+    "top-k-above-v": {"temperature": 2.0, "top_k": 2**32 - 1},
+    "top-p": {"temperature": 2.0, "top_p": 0.7},
+    "top-p-tiny": {"temperature": 2.0, "top_p": 1e-6},
+    "min-p": {"temperature": 2.0, "min_p": 0.2},
+    "all": {"temperature": 1.5, "top_k": 200, "top_p": 0.8, "min_p": 0.02},
+}
+
+CASES = [
+    *(
+        Case("sample", name, partial(_case, 5000, 1, **options), quick=name == "all")
+        for name, options in _OPTIONS.items()
+    ),
+    *(
+        Case(
+            "sample", f"{v}-tokens", partial(_case, v, 2**63 + v, temperature=1.5, top_k=v // 2, top_p=0.9, min_p=1e-3)
+        )
+        for v in (1, 2, 255, 1023, 1024, 1025, 49_152, 262_144)
+    ),
+    *(
+        Case("sample", f"seed-{seed}", partial(_case, 2000, seed, temperature=3.0))
+        for seed in (0, 2**32 - 1, 2**32, 2**64 - 50)
+    ),
+    Case("sample", "ties-at-the-threshold", _ties_at_the_threshold),
+    Case("sample", "some-banned", _some_banned),
+    Case("sample", "equal-logits", partial(_equal, 1.0)),
+    Case("sample", "equal-logits-greedy", partial(_equal, 0.0)),
+    Case("sample", "stop-id", lambda: (*_case(1, 0)[:2], State(capacity=20, temperature=1.0, stops=(0,)).to_words())),
+    Case("sample", "done", partial(_case, 50, 3, temperature=1.0, done=True)),
+]
