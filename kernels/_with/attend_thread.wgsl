@@ -1,7 +1,5 @@
 // Attention of one row, head and part by one thread, for CPU adapters: there a workgroup barrier costs more than a whole
-// part. The kernel declares H, G, D, PARTS, SCALE, q, cache, acc and stats, and what `paged` needs.
-
-override WIDE = D / 4u;
+// part. The kernel declares H, G, WIDE (D / 4), PARTS, SCALE, q, cache, acc and stats, and what `paged` needs.
 
 fn attend_thread(job: u32) {
     let part = job % PARTS;

@@ -1,6 +1,8 @@
 // Blocks of 32 values of x (K,), 0 past K. The kernel declares x as an array of vec4<f32>, and K, a multiple of 4.
 
-override BLOCKS = (K + 31u) / 32u;
+fn blocks() -> u32 {
+    return (K + 31u) / 32u;
+}
 
 fn quad_at(quad: u32) -> vec4<f32> {
     if (K % 32u == 0u) {

@@ -17,7 +17,7 @@ fn four_rows(row: u32, first: u32, step: u32) -> Four {
     let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
     var sums = vec4<f32>();
     var squares = 0.0;
-    for (var i = first; i < BLOCKS; i += step) {
+    for (var i = first; i < blocks(); i += step) {
         let block = load_block(x_row, i);
         squares += block.squares;
         sums += vec4<f32>(

@@ -6,7 +6,9 @@ override EPS: f32;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> gain: array<vec4<f32>>;
 
-override BLOCKS = (K + 31u) / 32u;
+fn blocks() -> u32 {
+    return (K + 31u) / 32u;
+}
 
 struct Block {
     gained: array<vec4<f32>, 8>,

@@ -5,7 +5,7 @@
 
 override H: u32;
 override G: u32;
-override D: u32;
+override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
 

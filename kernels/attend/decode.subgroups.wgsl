@@ -8,7 +8,7 @@ requires subgroup_id;
 
 override H: u32;
 override G: u32;
-override D: u32;
+override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
 
@@ -22,8 +22,6 @@ override SCALE: f32;
 const THREADS = 128u;
 const TILE = 128u;
 const LOWEST = -0x1.fffffep127f;
-override WIDE = D / 4u;
-override SHARES = THREADS / WIDE;
 
 var<workgroup> scores: array<f32, TILE>;
 var<workgroup> sums: array<vec4<f32>, THREADS>;
@@ -48,6 +46,7 @@ fn main(
 
     let column = thread % WIDE;
     let share = thread / WIDE;
+    let shares = THREADS / WIDE; // of a tile's keys
     var largest = LOWEST;
     var sum = vec4<f32>();
     var weight = 0.0;
@@ -79,11 +78,11 @@ fn main(
         largest = most;
         sum *= shrink;
         weight *= shrink;
-        if (share < min(SHARES, count)) {
+        if (share < min(shares, count)) {
             let first = exp(scores[share] - largest);
             sum += first * early;
             weight += first;
-            for (var key = share + SHARES; key < count; key += SHARES) {
+            for (var key = share + shares; key < count; key += shares) {
                 let p = exp(scores[key] - largest);
                 sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
                 weight += p;
@@ -95,7 +94,7 @@ fn main(
     weights[thread] = weight;
     workgroupBarrier();
     if (thread < WIDE) {
-        for (var other = 1u; other < SHARES; other++) {
+        for (var other = 1u; other < shares; other++) {
             sum += sums[other * WIDE + thread];
             weight += weights[other * WIDE + thread];
         }

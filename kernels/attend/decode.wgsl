@@ -6,7 +6,7 @@
 
 override H: u32;
 override G: u32;
-override D: u32;
+override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
 
@@ -19,8 +19,6 @@ override SCALE: f32;
 
 const THREADS = 64u;
 const LOWEST = -0x1.fffffep127f;
-override WIDE = D / 4u;
-override SHARES = THREADS / WIDE;
 
 var<workgroup> scores: array<f32, THREADS>;
 var<workgroup> sums: array<vec4<f32>, THREADS>;
@@ -42,6 +40,7 @@ fn main(
 
     let column = thread % WIDE;
     let share = thread / WIDE;
+    let shares = THREADS / WIDE; // of a tile's keys
     var largest = LOWEST;
     var sum = vec4<f32>();
     var weight = 0.0;
@@ -65,8 +64,8 @@ fn main(
         largest = most;
         sum *= shrink;
         weight *= shrink;
-        if (share < SHARES) {
-            for (var key = share; key < count; key += SHARES) {
+        if (share < shares) {
+            for (var key = share; key < count; key += shares) {
                 let p = exp(scores[key] - largest);
                 sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
                 weight += p;
@@ -78,7 +77,7 @@ fn main(
     weights[thread] = weight;
     workgroupBarrier();
     if (thread < WIDE) {
-        for (var other = 1u; other < SHARES; other++) {
+        for (var other = 1u; other < shares; other++) {
             sum += sums[other * WIDE + thread];
             weight += weights[other * WIDE + thread];
         }

@@ -6,7 +6,7 @@
 
 override H: u32;
 override G: u32;
-override D: u32;
+override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
 
@@ -22,9 +22,7 @@ const KEYS = 32u;
 const THREADS = 128u;
 const LANES = 8u; // threads a row
 const LOWEST = -0x1.fffffep127f;
-override WIDE = D / 4u;
 const CHUNK = 16u; // vec4 of a key or value in workgroup memory at a time
-override CHUNKS = (WIDE + CHUNK - 1u) / CHUNK;
 const STRIDE = CHUNK + 1u; // odd, so that neighbouring keys lie in different banks
 
 var<workgroup> tile: array<vec4<f32>, KEYS * STRIDE>;
@@ -45,6 +43,7 @@ fn load_tile(first: u32, last: u32, kv_head: u32, value_rows: u32, chunk: u32, t
 @compute @workgroup_size(128)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let head = wid.y;
+    let chunks = (WIDE + CHUNK - 1u) / CHUNK;
     let kv_head = head / (H / G);
     let part = wid.z;
     let total_rows = arrayLength(&q) / (H * WIDE);
@@ -70,7 +69,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     var sums: array<vec4<f32>, 8>;
     for (var base = tiles_start; base < tiles_end; base += KEYS) {
         var scores = vec4<f32>();
-        for (var chunk = 0u; chunk < CHUNKS; chunk++) {
+        for (var chunk = 0u; chunk < chunks; chunk++) {
             load_tile(base, tiles_end - 1u, kv_head, 0u, chunk, thread);
             for (var i = thread; i < ROWS * CHUNK; i += THREADS) {
                 let c = chunk * CHUNK + i % CHUNK;
@@ -108,7 +107,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         p[p_row + lane + 8u] = shares.y;
         p[p_row + lane + 16u] = shares.z;
         p[p_row + lane + 24u] = shares.w;
-        for (var chunk = 0u; chunk < CHUNKS; chunk++) {
+        for (var chunk = 0u; chunk < chunks; chunk++) {
             load_tile(base, tiles_end - 1u, kv_head, VALUE_ROWS, chunk, thread);
             workgroupBarrier();
             var low = sums[2u * chunk] * shrink;
@@ -130,7 +129,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
         return;
     }
     let job = (row * H + head) * PARTS + part;
-    for (var i = 0u; i < 2u * CHUNKS; i++) {
+    for (var i = 0u; i < 2u * chunks; i++) {
         if (i * LANES + lane < WIDE) {
             acc[job * WIDE + i * LANES + lane] = sums[i];
         }

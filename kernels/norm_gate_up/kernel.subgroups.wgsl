@@ -21,7 +21,7 @@ fn main(
 ) {
     let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N / 2u - 1u);
     var sums = vec3<f32>(); // gate, up and the squares
-    for (var i = lane; i < BLOCKS; i += lanes) {
+    for (var i = lane; i < blocks(); i += lanes) {
         let block = load_block(0u, i);
         sums += vec3<f32>(dot32(row, i, block.gained), dot32(row + N / 2u, i, block.gained), block.squares);
     }

@@ -20,7 +20,7 @@ fn main(
     }
     var sums = vec2<f32>();
     var squares = 0.0;
-    for (var i = 0u; i < BLOCKS; i++) {
+    for (var i = 0u; i < blocks(); i++) {
         let block = load_block(0u, i);
         squares += block.squares;
         sums += vec2<f32>(dot32(row, i, block.gained), dot32(row + N / 2u, i, block.gained));

@@ -26,7 +26,7 @@ fn main(
     let unit = min((wid.x + wid.y * num.x) * subgroups + subgroup, N / 2u - 1u);
     let pair = pair_of(0u, unit);
     var sums = vec3<f32>(); // the two rows and the squares
-    for (var i = lane; i < BLOCKS; i += lanes) {
+    for (var i = lane; i < blocks(); i += lanes) {
         let block = load_block(0u, i);
         sums += vec3<f32>(
             dot32(pair.columns.x, i, block.gained),

@@ -25,7 +25,7 @@ fn main(
     let pair = pair_of(0u, unit);
     var sums = vec2<f32>();
     var squares = 0.0;
-    for (var i = 0u; i < BLOCKS; i++) {
+    for (var i = 0u; i < blocks(); i++) {
         let block = load_block(0u, i);
         squares += block.squares;
         sums += vec2<f32>(dot32(pair.columns.x, i, block.gained), dot32(pair.columns.y, i, block.gained));

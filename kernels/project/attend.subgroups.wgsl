@@ -30,13 +30,13 @@ fn main(
 ) {
     let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N - 1u);
     let before = residual[row];
-    let early = unpack32(row, min(lane, BLOCKS - 1u));
+    let early = unpack32(row, min(lane, blocks() - 1u));
     for (var quad = subgroup * lanes + lane; quad < K / 4u; quad += THREADS) {
         x[quad] = joined(quad);
     }
     workgroupBarrier();
     var sum = 0.0;
-    if (lane < BLOCKS) {
+    if (lane < blocks()) {
         let block = load_block(lane);
         var products = early[0] * block[0];
         products += early[1] * block[1];
@@ -48,7 +48,7 @@ fn main(
         products += early[7] * block[7];
         sum = dot(products, vec4<f32>(1.0));
     }
-    for (var block = lane + lanes; block < BLOCKS; block += lanes) {
+    for (var block = lane + lanes; block < blocks(); block += lanes) {
         sum += dot32(row, block, load_block(block));
     }
     let total = subgroupAdd(sum);

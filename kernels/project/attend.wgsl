@@ -31,7 +31,7 @@ fn main(
         return;
     }
     var sum = 0.0;
-    for (var block = 0u; block < BLOCKS; block++) {
+    for (var block = 0u; block < blocks(); block++) {
         sum += dot32(row, block, load_block(block));
     }
     out[row] = residual[row] + sum;

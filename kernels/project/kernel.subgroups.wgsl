@@ -24,10 +24,10 @@ fn main(
     let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N - 1u);
     let before = residual[row];
     var sum = 0.0;
-    for (var block = lane; block < BLOCKS; block += 2u * lanes) {
-        let second = min(block + lanes, BLOCKS - 1u);
+    for (var block = lane; block < blocks(); block += 2u * lanes) {
+        let second = min(block + lanes, blocks() - 1u);
         let more = dot32(row, second, load_block(second));
-        sum += dot32(row, block, load_block(block)) + select(0.0, more, block + lanes < BLOCKS);
+        sum += dot32(row, block, load_block(block)) + select(0.0, more, block + lanes < blocks());
     }
     let total = subgroupAdd(sum);
     if (lane == 0u) {

@@ -88,7 +88,8 @@ def _(
     scale: float | None = None,
 ) -> Plan:
     rows, heads, d = q.shape
-    constants = {"H": heads, "G": cache.shape[3], "D": d, "PARTS": parts, "SCALE": d**-0.5 if scale is None else scale}
+    sizes = {"H": heads, "G": cache.shape[3], "WIDE": d // 4, "PARTS": parts}
+    constants = {**sizes, "SCALE": d**-0.5 if scale is None else scale}
     bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
     kernel = resolve(gpu, "attend", "decode" if rows == 1 else "prefill")
     if kernel.variant.target == "cpu":
