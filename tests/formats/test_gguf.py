@@ -178,6 +178,7 @@ MALFORMED: dict[str, tuple[str, bytes]] = {
     "a web page": ("must be 'GGUF', got a web page; use the link", b"\n<!DOCTYPE html><html>" + bytes(99)),
     "an LFS pointer": ("got a Git LFS pointer; download", b"version https://git-lfs.github.com/spec/v1\noid sha256:0"),
     "an old format": ("got an older GGML format", b"tjgg" + bytes(99)),
+    "another byte order": ("must be 'GGUF', got an older GGML format or another byte order", b"FUGG" + bytes(99)),
     "version 1": ("the version at byte 4 must be 2 or 3, got 1 (bytes 01 00 00 00", raw(version=1)),
     "version 4": ("the version at byte 4 must be 2 or 3, got 4 (bytes 04 00 00 00", raw(version=4)),
     "version 0": ("the version at byte 4 must be 2 or 3, got 0 (bytes 00 00 00 00", raw(version=0)),

@@ -119,7 +119,7 @@ OWN_PATTERNS = {
 }
 WORDS = [
     *LLAMA_CPP["cases"],
-    "'LL's 'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
+    "'LLs 'REs 'VEs 'Ss 'Ts 'Ms 'Ds 'lls 'res 'ves 'ss 'ts 'ms 'ds 'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
 ]
 
 
@@ -140,9 +140,9 @@ def test_words_are_cut_as_by_the_models_own_patterns(name):
         ("llama-bpe", " 12345  x'LL", [" ", "123", "45", " ", " x", "'LL"]),
         ("qwen2", " 12  x'LL?\n\n", [" ", "1", "2", " ", " x", "'LL", "?\n\n"]),
         ("qwen35", "ก\u0e33 1", ["ก\u0e33", " ", "1"]),
-        ("falcon", "a` 12345=>b", ["a", "`", " ", "123", "45", "=>", "b"]),
+        ("falcon", "a ` 12345=>b", ["a", " ", "`", " ", "123", "45", "=>", "b"]),
         ("falcon", "12345", ["123", "45"]),
-        ("default", "a` 12345=>b", ["a", "`", " ", "123", "45", "=>", "b"]),
+        ("default", "a ` 12345=>b", ["a", " `", " ", "123", "45", "=>", "b"]),
     ],
 )
 def test_each_rule_cuts_words_its_own_way(pre, text, words):
