@@ -78,6 +78,22 @@ class GpuPage:
         assert not answer
         return results
 
+    def run_code(self, code: str, array: NDArray[Any], shape: tuple[int, ...], groups: int) -> NDArray[Any]:
+        """Runs a bare module that reads one array (binding 0) and writes float32 of `shape` (binding 1)."""
+        specs = [spec_of(array), Spec(shape, "float32")]
+        image = _framed(*stored_bytes(array))
+        program = {
+            "label": "probe",
+            "modules": [{"label": "probe", "code": code, "segments": [["probe.wgsl", 1, code.count("\n")]]}],
+            "pipelines": [{"module": 0, "constants": {}, "access": ["read", "read_write"]}],
+            "groups": [{"pipeline": 0, "buffers": [[i, SLACK_BYTES, bound_bytes(s)] for i, s in enumerate(specs)]}],
+            "commands": [0, 0, groups, 1, 1],
+            "labels": ["probe"],
+        }
+        fresh = {"bytes": bound_bytes(specs[1]) + 2 * SLACK_BYTES, "start": None}
+        buffers = [{"bytes": len(image), "start": 0}, fresh]
+        return _unframed(self._exchange(image, [{"program": program, "buffers": buffers, "read": [1]}]), specs[1])
+
     def close(self) -> None:
         self._call("close", self.device)
 

@@ -1,4 +1,4 @@
-"""Every case of every op on every kernel variant that this device can run, then once more with WebGPU's least limits."""
+"""Every case of every op on every kernel variant that this device can run, and once more with WebGPU's least limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Planner:
     def add(self, gpu: Gpu, note: str = "") -> Plan:
         """The plan for a device, kept unless an equal one is there already."""
         _, plan = self.op.plan_of(gpu, *self.specs, **self.kwargs)
-        if all(plan != other for _, other in self.found):
+        if all(work(plan) != work(other) for _, other in self.found):
             names = dict.fromkeys(f"{d.kernel.op}/{d.kernel.variant.name}" for d in plan.dispatches)
             self.found.append((" + ".join(names) + note, plan))
         return plan
@@ -54,6 +54,11 @@ class Planner:
         with monkeypatch.context() as patch:
             patch.setattr(plans, "MAX_GROUPS", FEW_GROUPS)
             self.add(gpu, " folded")
+
+
+def work(plan: Plan) -> list[tuple[Any, ...]]:
+    """What a plan does, whatever the way on which its kernels were found."""
+    return [(d.kernel.label, dict(d.constants), list(d.bindings), d.grid) for d in plan.dispatches]
 
 
 def can_run(gpu: Gpu, variant: Variant) -> bool:
@@ -76,8 +81,11 @@ def test_a_case_agrees_with_its_numpy_body(
     planner.add(gpu_page.gpu)
     if gpu_page.limits == "adapter":
         planner.add_all(gpu_page.gpu, monkeypatch)
+    outputs = expected(op, case, args) if not op.writes else ()
+    if outputs and all(array.size == 0 for array in outputs):
+        return  # as Device.dispatch does: nothing is asked of the GPU
     results = gpu_page.run(op, args, case.kwargs, [plan for _, plan in planner.found])
-    outputs = expected(op, case, args)
+    outputs = outputs or expected(op, case, args)
     for (name, _), result in zip(planner.found, results, strict=True):
         for got, want in wanted(result.outputs, outputs, result.written, args):
             worst = agree(got, want, case.tolerance if want.dtype.kind == "f" and case.tolerance else EXACT)

@@ -46,6 +46,7 @@ CASES = [
     ),
     Case("matvec", "columns-past-256", _late_columns),
     Case("matvec", "no-columns", lambda: (np.zeros((5, 0), np.float32), np.zeros(0, np.float32))),
+    Case("matvec", "more-workgroups-than-a-grid-is-wide", partial(_waves, 65_536 * 64 + 1, 1)),
     Case("matvec", "many-rows", lambda: _waves(20_000, 32)),
     *(
         Case("matvec", f"{t}-{n}x{k}", partial(_blocks, t, n, k), quick=k == 576)

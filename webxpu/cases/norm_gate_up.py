@@ -24,7 +24,7 @@ def _glu(rows: int, f: int) -> tuple[Any, ...]:
 
 CASES = [
     *(Case("glu", f"{kind}", partial(_glu, 3, 37), {"kind": kind}) for kind in KINDS),
-    Case("glu", "4x300", partial(_glu, 4, 300)),
+    Case("glu", "4x300", partial(_glu, 4, 300), quick=True),
     *(
         Case("norm_gate_up", f"{t}-65x96", partial(_norm, t, 1, 65, 96), {"eps": 1e-5})
         for t in ("f32", *BLOCK_TYPES)

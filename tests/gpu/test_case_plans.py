@@ -1,0 +1,129 @@
+"""Every case is planned for several devices, and each dispatch is held against its WGSL; no GPU is needed.
+
+The cases run on a GPU in playwright_tests/ops. What is shown here is that they reach every kernel file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from webxpu import ops
+from webxpu.cases.case import Case, gather_cases
+from webxpu.data import data_folder
+from webxpu.gpu.kernels import assemble, variants
+from webxpu.gpu.op import spec as spec_of
+from webxpu.gpu.plan import Dispatch
+from webxpu.gpu.target import FEATURES, TARGETS, Gpu
+from webxpu.quant.ggml import BLOCK_TYPES, part_chunk, weight_part
+
+CASES = gather_cases()
+NAMES = [str(case) for case in CASES]
+LIMITS = {
+    "maxComputeWorkgroupsPerDimension": 65_535,
+    "maxComputeInvocationsPerWorkgroup": 256,
+    "maxComputeWorkgroupSizeX": 256,
+    "maxComputeWorkgroupStorageSize": 16_384,
+    "maxStorageBuffersPerShaderStage": 8,
+    "maxStorageBufferBindingSize": 134_217_728,
+}
+PLAIN = Gpu(LIMITS)
+RICH = Gpu(LIMITS, frozenset(FEATURES), (32, 32))
+ACCESS = {"storage, read": "read", "storage, read_write": "read_write", "uniform": "uniform"}
+PARTS = sorted(path.stem for path in (data_folder("kernels") / "_with" / "weights").glob("*.wgsl"))
+
+
+def dispatches(case: Case) -> Iterator[Dispatch]:
+    """Those of every plan that some device gets: of each target, with and without features, by each variant."""
+    op = getattr(ops, case.op)
+    specs = [spec_of(a) for a in case.make()]
+    for gpu in (PLAIN, *(replace(RICH, target=target) for target in (None, *TARGETS))):
+        _, own = op.plan_of(gpu, *specs, **case.kwargs)
+        yield from own.dispatches
+    for folder, entry in {(d.kernel.op, d.kernel.variant.entry) for d in own.dispatches}:
+        for variant in variants(folder):
+            if variant.entry == entry:
+                _, named = op.plan_of(RICH.override({f"{folder}/{entry}": variant.name}), *specs, **case.kwargs)
+                yield from named.dispatches
+
+
+@pytest.fixture(scope="module")
+def planned() -> dict[str, list[Dispatch]]:
+    return {str(case): list(dispatches(case)) for case in CASES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bindings_of_a_kernel_are_those_of_its_plans(planned, name):
+    for dispatch in planned[name]:
+        code = re.sub(r"//.*", "", assemble(dispatch.kernel).code)
+        found = re.findall(r"@group\((\d+)\)\s*@binding\((\d+)\)\s*var<([^>]*)>", code)
+        assert {group for group, _, _ in found} == {"0"}
+        numbered = {int(number): ACCESS[space] for _, number, space in found}
+        assert len(numbered) == len(found), f"{dispatch.kernel.label} numbers a binding twice"
+        assert numbered == dict(enumerate(b.access for b in dispatch.bindings)), dispatch.kernel.label
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_constants_of_a_kernel_are_those_of_its_plans(planned, name):
+    for dispatch in planned[name]:
+        code = re.sub(r"//.*", "", assemble(dispatch.kernel).code)
+        found = dict(re.findall(r"^override (\w+): \w+( = [^;]*)?;", code, re.MULTILINE))
+        given = {constant for constant, value in found.items() if not value}
+        assert given == set(dispatch.constants), dispatch.kernel.label
+        # A value may be derived from others, so that one expression is folded once; it is never a default.
+        for constant, value in found.items():
+            assert not value or set(re.findall(r"\w+", value)) & found.keys(), f"{constant} has a default"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_plan_fits_webgpus_least_limits(planned, name):
+    for dispatch in planned[name]:
+        assert max(dispatch.grid) <= 65_535
+        assert sum(b.access != "uniform" for b in dispatch.bindings) <= 8, dispatch.kernel.label
+        written = [(b.source, b.index) for b in dispatch.bindings if b.access == "read_write"]
+        bound = [(b.source, b.index) for b in dispatch.bindings]
+        assert all(bound.count(place) == 1 for place in written), f"{dispatch.kernel.label} binds twice what it writes"
+
+
+def test_every_kernel_file_and_every_weight_part_is_reached_by_a_case(planned):
+    reached = {(d.kernel.op, d.kernel.variant.name) for found in planned.values() for d in found}
+    files = {(path.parent.name, path.stem) for path in data_folder("kernels").glob("[!_]*/*.wgsl")}
+    assert files - reached == set()
+    parts = {d.kernel.weights for found in planned.values() for d in found} - {None}
+    assert parts == set(PARTS)
+
+
+def test_every_shared_part_is_used_by_a_kernel():
+    root = data_folder("kernels")
+    heads = [path.read_text("utf-8").partition("\n")[0] for path in root.glob("[!_]*/*.wgsl")]
+    used = {part for head in heads if head.startswith("// with:") for part in head.removeprefix("// with:").split()}
+    probed = {"sincos"}  # no op needs it yet; playwright_tests/ops/test_sincos.py proves it
+    assert {path.stem for path in (root / "_with").glob("*.wgsl")} - probed <= used
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_weight_part_offers_the_same_functions(part):
+    code = (data_folder("kernels") / "_with" / "weights" / f"{part}.wgsl").read_text("utf-8")
+    x = "x: array<vec4<f32>, 8>"
+    for signature in (
+        f"fn dot_chunk(row: u32, chunk: u32, {x}) -> f32",
+        f"fn dot32(row: u32, block: u32, {x}) -> f32",
+        "fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8>",
+    ):
+        assert signature in code
+    assert f"const CHUNK = {part_chunk(part)}u;" in code
+    assert re.search(r"@group\(0\) @binding\(0\) var<storage, read> weights: ", code)
+
+
+@pytest.mark.parametrize("name", ["float32", *BLOCK_TYPES])
+@pytest.mark.parametrize("k", [32, 40, 36, 33])
+def test_a_weight_is_read_by_the_part_of_its_type(name, k):
+    if BLOCK_TYPES.get(name) and BLOCK_TYPES[name].elements > 1:
+        k = 32
+    whole = {"float32": 4, "f16": 8, "bf16": 8}.get(name, 1)
+    expected = name.replace("float32", "f32") + ("" if k % whole == 0 else "_ragged")
+    assert weight_part(name, (3, k)) == expected
+    assert expected in PARTS
