@@ -119,7 +119,8 @@ OWN_PATTERNS = {
 }
 WORDS = [
     *LLAMA_CPP["cases"],
-    "'LLs 'REs 'VEs 'Ss 'Ts 'Ms 'Ds 'lls 'res 'ves 'ss 'ts 'ms 'ds 'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
+    "'LLs 'REs 'VEs 'Ss 'Ts 'Ms 'Ds 'lls 'res 'ves 'ss 'ts 'ms 'ds",
+    "'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
 ]
 
 
