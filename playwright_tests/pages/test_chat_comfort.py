@@ -139,13 +139,12 @@ def test_the_end_stays_in_view_until_the_reader_scrolls_up(chat: ChatPage) -> No
 
 
 SIDEWAYS = """() => {
-  const scroller = document.getElementById("scroller") ?? document.documentElement;
-  const out = [...document.querySelectorAll("button, a, input, textarea, h1, h2, p, dialog[open]")]
-    .filter((e) => e.checkVisibility() && !e.closest(".visually-hidden, .skip, pre, .table, dialog:not([open])"))
-    .filter((e) => { const r = e.getBoundingClientRect(); return r.left < -0.5 || r.right > innerWidth + 0.5; })
-    .map((e) => e.outerHTML.slice(0, 80));
-  const wide = [document.documentElement, document.body, scroller].filter((e) => e.scrollWidth > e.clientWidth);
-  return [...out, ...wide.map((e) => `${e.tagName} is ${e.scrollWidth} wide in ${e.clientWidth}`)];
+  const parts = "button, a, input, textarea, h1, h2, p, dialog[open], .turn, .text, .prose, .notice, #scroller, body";
+  const apart = ".visually-hidden, .skip, pre, .table, dialog:not([open])";
+  const shown = [...document.querySelectorAll(parts)].filter((e) => e.checkVisibility() && !e.closest(apart));
+  const off = (e) => e.getBoundingClientRect().left < -0.5 || e.getBoundingClientRect().right > innerWidth + 0.5;
+  const spills = (e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth;
+  return shown.filter((e) => off(e) || spills(e)).map((e) => e.outerHTML.slice(0, 80));
 }"""
 
 
