@@ -1,5 +1,4 @@
-// Four logits at once, by one lane or one subgroup; the loads of x serve all four. The kernel declares what `weights` and
-// `norm` need.
+// Four logits at once; the loads of x serve all four. The kernel declares what `weights` and `norm` need.
 
 // The row of x after which a token follows. The kernel declares state.
 fn head_row() -> u32 {
@@ -11,20 +10,20 @@ struct Four {
     squares: f32,
 }
 
-// Blocks first, first + step, ... of weight rows row to row + 3, each clamped to the last.
-fn four_rows(row: u32, first: u32, step: u32) -> Four {
+// Weight rows row to row + 3, each clamped to the last: the share of one lane of a subgroup, in octets.
+fn four_rows(row: u32, lane: u32, lanes: u32) -> Four {
     let x_row = head_row();
     let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
     var sums = vec4<f32>();
     var squares = 0.0;
-    for (var i = first; i < blocks(); i += step) {
-        let block = load_block(x_row, i);
-        squares += block.squares;
+    for (var i = lane; i < octets(); i += lanes) {
+        let octet = load_octet(x_row, i);
+        squares += octet.squares;
         sums += vec4<f32>(
-            dot32(rows.x, i, block.gained),
-            dot32(rows.y, i, block.gained),
-            dot32(rows.z, i, block.gained),
-            dot32(rows.w, i, block.gained),
+            dot8(rows.x, i, octet.a, octet.b),
+            dot8(rows.y, i, octet.a, octet.b),
+            dot8(rows.z, i, octet.a, octet.b),
+            dot8(rows.w, i, octet.a, octet.b),
         );
     }
     return Four(sums, squares);

@@ -53,6 +53,24 @@ fn load_block(row: u32, block: u32) -> Block {
     );
 }
 
+// Eight values of row `row` times the gain, as `dot8` takes them, and the sum of the values' squares; 0 past K.
+struct Octet {
+    a: vec4<f32>,
+    b: vec4<f32>,
+    squares: f32,
+}
+
+fn octets() -> u32 {
+    return (K + 7u) / 8u;
+}
+
+fn load_octet(row: u32, octet: u32) -> Octet {
+    let at = octet_quads(min(octet, octets() - 1u));
+    let a = select(vec4<f32>(), quad_at(row, at.x), octet < octets());
+    let b = select(vec4<f32>(), quad_at(row, at.y), octet < octets());
+    return Octet(a * gain_at(at.x), b * gain_at(at.y), dot(a, a) + dot(b, b));
+}
+
 // What the layer's sums are multiplied by.
 fn root(squares: f32) -> f32 {
     return inverseSqrt(squares / f32(K) + EPS);

@@ -10,6 +10,12 @@ override KIND: u32;
 
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
+fn gate_up(row: u32, i: u32) -> vec3<f32> {
+    let octet = load_octet(0u, i);
+    let at = min(i, octets() - 1u);
+    return vec3<f32>(dot8(row, at, octet.a, octet.b), dot8(row + N / 2u, at, octet.a, octet.b), octet.squares);
+}
+
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
@@ -21,9 +27,9 @@ fn main(
 ) {
     let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N / 2u - 1u);
     var sums = vec3<f32>(); // gate, up and the squares
-    for (var i = lane; i < blocks(); i += lanes) {
-        let block = load_block(0u, i);
-        sums += vec3<f32>(dot32(row, i, block.gained), dot32(row + N / 2u, i, block.gained), block.squares);
+    for (var first = lane; first < octets(); first += 3u * lanes) {
+        // Three at a time, so that all their loads are under way at once.
+        sums += (gate_up(row, first) + gate_up(row, first + lanes)) + gate_up(row, first + 2u * lanes);
     }
     let total = subgroupAdd(sums);
     if (lane == 0u) {

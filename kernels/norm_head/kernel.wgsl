@@ -18,8 +18,21 @@ fn main(
     if (row >= N) {
         return;
     }
-    let four = four_rows(row, 0u, 1u);
-    let logits = four.sums * root(four.squares);
+    let x_row = head_row();
+    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
+    var sums = vec4<f32>();
+    var squares = 0.0;
+    for (var i = 0u; i < blocks(); i++) {
+        let block = load_block(x_row, i);
+        squares += block.squares;
+        sums += vec4<f32>(
+            dot32(rows.x, i, block.gained),
+            dot32(rows.y, i, block.gained),
+            dot32(rows.z, i, block.gained),
+            dot32(rows.w, i, block.gained),
+        );
+    }
+    let logits = sums * root(squares);
     for (var i = 0u; i < min(4u, N - row); i++) {
         out[row + i] = logits[i];
     }

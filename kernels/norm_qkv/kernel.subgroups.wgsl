@@ -26,12 +26,13 @@ fn main(
     let unit = min((wid.x + wid.y * num.x) * subgroups + subgroup, N / 2u - 1u);
     let pair = pair_of(0u, unit);
     var sums = vec3<f32>(); // the two rows and the squares
-    for (var i = lane; i < blocks(); i += lanes) {
-        let block = load_block(0u, i);
+    for (var first = 0u; first < octets(); first += lanes) {
+        let i = min(first + lane, octets() - 1u);
+        let octet = load_octet(0u, first + lane);
         sums += vec3<f32>(
-            dot32(pair.columns.x, i, block.gained),
-            dot32(pair.columns.y, i, block.gained),
-            block.squares,
+            dot8(pair.columns.x, i, octet.a, octet.b),
+            dot8(pair.columns.y, i, octet.a, octet.b),
+            octet.squares,
         );
     }
     let total = subgroupAdd(sums);

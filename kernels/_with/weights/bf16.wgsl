@@ -50,3 +50,12 @@ fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
     let d = words8(row, block * 4u + 3u);
     return array<vec4<f32>, 8>(low4(a), high4(a), low4(b), high4(b), low4(c), high4(c), low4(d), high4(d));
 }
+
+fn octet_quads(octet: u32) -> vec2<u32> {
+    return vec2<u32>(2u * octet, 2u * octet + 1u);
+}
+
+fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
+    let words = words8(row, octet);
+    return dot(low4(words), a) + dot(high4(words), b);
+}

@@ -1,6 +1,8 @@
 // Weights in float32, row after row, K a multiple of 4. See webxpu/quant/ggml.py `weight_part` for which part is taken.
 //   CHUNK                    consecutive weights of one 16-byte load: what adjacent lanes take for coalesced reads
 //   dot_chunk(row, chunk, x) those weights against x[0 .. CHUNK / 4]; chunk < K / CHUNK
+//   dot8(row, octet, a, b)   eight weights against the quads `octet_quads(octet)` of x, which are 0 past K; adjacent lanes
+//                            take adjacent octets, so that their reads of x join
 //   dot32(row, block, x)     32 consecutive weights against x, which is 0 past K; what lies past the row is not used
 //   unpack32(row, block)     the 32 weights, 0 past K
 
@@ -43,4 +45,12 @@ fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
         weight_quad(row, first + 6u),
         weight_quad(row, first + 7u),
     );
+}
+
+fn octet_quads(octet: u32) -> vec2<u32> {
+    return vec2<u32>(2u * octet, 2u * octet + 1u);
+}
+
+fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
+    return dot(weight_quad(row, 2u * octet), a) + dot(weight_quad(row, 2u * octet + 1u), b);
 }

@@ -45,3 +45,11 @@ fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
         weight_quad(row, first + 7u),
     );
 }
+
+fn octet_quads(octet: u32) -> vec2<u32> {
+    return vec2<u32>(2u * octet, 2u * octet + 1u);
+}
+
+fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
+    return dot(weight_quad(row, 2u * octet), a) + dot(weight_quad(row, 2u * octet + 1u), b);
+}

@@ -49,3 +49,14 @@ fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
         d * codes4(words.w >> 4u),
     );
 }
+
+fn octet_quads(octet: u32) -> vec2<u32> {
+    let quad = octet / 4u * 8u + octet % 4u;
+    return vec2<u32>(quad, quad + 4u);
+}
+
+fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
+    let block = row * (K / 32u) + octet / 4u;
+    let word = weights[block][octet % 4u];
+    return block_scale(block) * dot(codes4(word) * a + codes4(word >> 4u) * b, vec4<f32>(1.0));
+}

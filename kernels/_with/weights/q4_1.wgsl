@@ -53,3 +53,16 @@ fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
         dm.x * codes4(d >> 4u) + dm.y,
     );
 }
+
+fn octet_quads(octet: u32) -> vec2<u32> {
+    let quad = octet / 4u * 8u + octet % 4u;
+    return vec2<u32>(quad, quad + 4u);
+}
+
+fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
+    let i = (row * (K / 32u) + octet / 4u) * 5u;
+    let dm = unpack2x16float(weights[i]);
+    let word = weights[i + 1u + octet % 4u];
+    let sum = codes4(word) * a + codes4(word >> 4u) * b;
+    return dot(sum * dm.x + (a + b) * dm.y, vec4<f32>(1.0));
+}

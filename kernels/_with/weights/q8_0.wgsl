@@ -48,3 +48,14 @@ fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
         d * codes4(b.w),
     );
 }
+
+fn octet_quads(octet: u32) -> vec2<u32> {
+    return vec2<u32>(2u * octet, 2u * octet + 1u);
+}
+
+fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
+    let block = row * (K / 32u) + octet / 4u;
+    let words = weights[2u * block + octet % 4u / 2u];
+    let pair = select(words.xy, words.zw, octet % 2u == 1u);
+    return block_scale(block) * dot(codes4(pair.x) * a + codes4(pair.y) * b, vec4<f32>(1.0));
+}
