@@ -1,4 +1,5 @@
-"""Values from PyTorch, transformers and gguf (see tests/goldens/torch_ops.py), and devices that plans are made for."""
+"""Values from PyTorch, transformers and gguf (see torch_ops.py and decode_ops.py in tests/goldens), and devices that plans
+are made for."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ Golden = Callable[[str], np.ndarray]
 # WebGPU's floor, as far as plans and programs look at it.
 LIMITS = {
     "maxComputeWorkgroupsPerDimension": 65_535,
+    "maxComputeInvocationsPerWorkgroup": 256,
+    "maxComputeWorkgroupStorageSize": 16_384,
     "maxStorageBuffersPerShaderStage": 8,
     "maxStorageBufferBindingSize": 134_217_728,
 }
@@ -22,8 +25,10 @@ LIMITS = {
 
 @pytest.fixture(scope="session")
 def golden() -> Golden:
-    with np.load(Path(__file__).parent.parent / "goldens" / "torch_ops.npz") as found:
-        values: dict[str, Any] = dict(found)
+    values: dict[str, Any] = {}
+    for name in ("torch_ops", "decode_ops"):
+        with np.load(Path(__file__).parent.parent / "goldens" / f"{name}.npz") as found:
+            values |= found
     return values.__getitem__
 
 
@@ -37,3 +42,9 @@ def plain_gpu() -> Gpu:
 def wide_gpu() -> Gpu:
     """A device with subgroups of 32 lanes."""
     return Gpu(LIMITS, frozenset({"subgroups"}), (32, 32))
+
+
+@pytest.fixture
+def cpu_gpu() -> Gpu:
+    """A CPU adapter: subgroups of 4 lanes, and barriers that cost more than the work between them."""
+    return Gpu(LIMITS, frozenset({"subgroups"}), (4, 4), "cpu")
