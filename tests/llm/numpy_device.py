@@ -11,7 +11,8 @@ import numpy as np
 from webxpu.llm import models
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
-from webxpu.llm.generate import CHUNK_ROWS, Engine, Programs
+from webxpu.llm.generate import Engine, Programs
+from webxpu.llm.model import CHUNK_ROWS
 
 
 class Array(np.ndarray):

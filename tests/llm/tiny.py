@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,15 @@ def header() -> Gguf:
     return read_header(FILE)
 
 
+def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a coroutine that never waits. Unlike asyncio.run it may be called where an event loop runs already."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("the coroutine waits")
+
+
 def read_header(path: Path) -> Gguf:
     with path.open("rb") as file:
 
@@ -31,7 +40,7 @@ def read_header(path: Path) -> Gguf:
             file.seek(start)
             return file.read(nbytes), path.stat().st_size
 
-        return asyncio.run(read_gguf(read_range, name=path.name))
+        return finished(read_gguf(read_range, name=path.name))  # type: ignore[no-any-return]
 
 
 def loaded(path: Path, gguf: Gguf) -> tuple[Config, Weights, dict[str, Any]]:

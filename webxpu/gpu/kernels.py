@@ -60,7 +60,7 @@ class Module:
 
 
 def parse_variant(filename: str) -> Variant:
-    """Reads a kernel's file name; an unknown or misplaced suffix is an error, so that a typing slip is never ignored."""
+    """Reads a kernel's file name; an unknown or misplaced suffix is an error, so that no typing slip is ignored."""
     if not filename.endswith(".wgsl"):
         raise KernelError(f"kernel file {filename!r} must end in .wgsl")
     name = filename[: -len(".wgsl")]

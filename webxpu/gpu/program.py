@@ -264,7 +264,7 @@ class Loop:
 
 
 def bound_bytes(spec: Spec) -> int:
-    """Exactly the tensor's bytes, because kernels take their row counts from arrayLength; see MIN_BYTES for an empty one."""
+    """Exactly the tensor's bytes: kernels take row counts from arrayLength. MIN_BYTES for an empty tensor."""
     return spec.nbytes or MIN_BYTES
 
 

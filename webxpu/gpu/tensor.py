@@ -24,7 +24,7 @@ MIN_BYTES = 16
 
 
 class Storage:
-    """One GPU buffer. `handle` is None while a recording has not been compiled; `owned` frees it with the last tensor."""
+    """One GPU buffer. `handle` is None until a recording is compiled; an `owned` one is freed with its last tensor."""
 
     __slots__ = ("__weakref__", "device", "freed", "handle", "nbytes", "owned", "views")
 
@@ -103,7 +103,7 @@ class Tensor:
             raise ShapeError(f"reshape: shape must hold {self.spec.size} elements of {self.spec}, got {list(shape)}")
         return Tensor(self.storage, Spec(resolved, self.dtype), self.offset)
 
-    def __getitem__(self, rows: slice) -> Tensor:
+    def __getitem__(self, rows: Any) -> Tensor:
         """A slice of the first axis with step 1: a view where it starts at a multiple of 256 bytes, else a copy."""
         if not isinstance(rows, slice) or rows.step not in (None, 1) or not self.shape or is_block_type(self.dtype):
             raise ShapeError(f"tensor {self.spec}: index must be a slice of the first axis with step 1, got {rows!r}")

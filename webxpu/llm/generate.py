@@ -20,8 +20,6 @@ from webxpu.llm.config import Config
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import MAX_STOPS, State
 
-# Rows of the prefill programs. The last chunk of a prompt is padded up to one of them.
-CHUNK_ROWS = (256, 64, 16)
 # What a chunk costs besides its rows (its weights are read once more), counted in rows.
 CHUNK_COST_ROWS = 16
 
@@ -35,12 +33,13 @@ class Chunk:
     size: int
 
 
-def plan_chunks(start: int, count: int) -> list[Chunk]:
-    """How `count` tokens from position `start` on are fed: the cheapest mix of program sizes, largest first."""
-    largest = CHUNK_ROWS[0]
-    sizes = (largest,) * (count // largest) + _cheapest(count % largest)
+def plan_chunks(start: int, count: int, sizes: Sequence[int]) -> list[Chunk]:
+    """How `count` tokens from position `start` on are fed: the cheapest mix of program sizes, largest first. The last
+    chunk is padded."""
+    descending = tuple(sorted(sizes, reverse=True))
+    largest = descending[0]
     chunks = []
-    for size in sizes:
+    for size in (largest,) * (count // largest) + _cheapest(count % largest, descending):
         rows = min(size, count)
         chunks.append(Chunk(start, rows, size))
         start, count = start + rows, count - rows
@@ -48,11 +47,11 @@ def plan_chunks(start: int, count: int) -> list[Chunk]:
 
 
 @functools.cache
-def _cheapest(rows: int) -> tuple[int, ...]:
+def _cheapest(rows: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     if rows <= 0:
         return ()
-    options = [(size, *_cheapest(rows - size)) for size in CHUNK_ROWS]
-    return min(options, key=lambda sizes: sum(sizes) + CHUNK_COST_ROWS * len(sizes))
+    options = [(size, *_cheapest(rows - size, sizes)) for size in sizes]
+    return min(options, key=lambda mix: sum(mix) + CHUNK_COST_ROWS * len(mix))
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Engine:
         history, words = self.cache.history, self.cache.state
         fed = np.asarray(ids[reused:], np.int32)
         steps: list[list[Any]] = [["write", history.handle, history.offset + 4 * reused, fed.view(np.uint8)]]
-        chunks = plan_chunks(reused, len(fed))
+        chunks = plan_chunks(reused, len(fed), tuple(self.programs.prefill))
         for chunk in chunks:
             state.position, state.rows = chunk.start, chunk.rows
             steps.append(["write", words.handle, words.offset, state.to_words().view(np.uint8)])

@@ -13,7 +13,7 @@ from webxpu.gpu.program import Program
 from webxpu.llm import models
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config, architecture_of, config_from_gguf
-from webxpu.llm.generate import CHUNK_ROWS, Engine, Generation, Programs
+from webxpu.llm.generate import Engine, Generation, Programs
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.source import Source
 from webxpu.llm.weights import Weights, allocate, upload
@@ -22,6 +22,9 @@ from webxpu.text.template import ChatTemplate
 
 # Ways in which decode attention splits its keys, so that one row gives a GPU enough workgroups.
 ATTENTION_PARTS = 16
+# Rows of the prefill programs. Padding costs a CPU what it would cost a GPU to read the weights once more.
+CHUNK_ROWS = (256, 64, 16)
+CHUNK_ROWS_CPU = (16,)
 
 Progress = Callable[[int, int], object]
 
@@ -182,7 +185,8 @@ def record(device: Device, architecture: Any, config: Config, tensors: Mapping[s
     prefill: dict[int, Program] = {}
     choose: dict[tuple[int, bool], Program] = {}
     decode: dict[bool, Program] = {}
-    for rows in CHUNK_ROWS:
+    on_cpu = device.gpu.target == "cpu"
+    for rows in CHUNK_ROWS_CPU if on_cpu else CHUNK_ROWS:
         with device.record(f"prefill of {rows}") as prefill[rows]:
             x = architecture.forward(config, tensors, cache, rows=rows, parts=1)
         for greedy in (True, False):
@@ -190,8 +194,7 @@ def record(device: Device, architecture: Any, config: Config, tensors: Mapping[s
                 architecture.choose(config, tensors, cache, x, greedy=greedy)
     for greedy in (True, False):
         with device.record("decode" if greedy else "decode and sample") as decode[greedy]:
-            parts = 1 if device.gpu.target == "cpu" else ATTENTION_PARTS
-            x = architecture.forward(config, tensors, cache, rows=1, parts=parts)
+            x = architecture.forward(config, tensors, cache, rows=1, parts=1 if on_cpu else ATTENTION_PARTS)
             architecture.choose(config, tensors, cache, x, greedy=greedy)
             del x  # a tensor that is still referenced keeps its buffer
     return Programs(prefill, choose, decode)
