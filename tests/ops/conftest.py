@@ -1,5 +1,5 @@
-"""Values from PyTorch, transformers and gguf (see torch_ops.py and decode_ops.py in tests/goldens), and devices that plans
-are made for."""
+"""Values from PyTorch, transformers and gguf, see torch_ops.py and decode_ops.py in tests/goldens, and devices that
+plans are made for."""
 
 from __future__ import annotations
 
