@@ -99,7 +99,7 @@ def check(condition: object, op_name: str, argument: str, rule: str, got: object
 
 
 def canonical(value: Any) -> Any:
-    """An array argument in the dtype that kernels compute with: float64 as float32, int64 as int32 (values must fit)."""
+    """An array argument in a dtype that kernels know: float64 as float32, int64 as int32 (values must fit)."""
     if isinstance(value, Blocks):
         return value
     array = np.asarray(value)
