@@ -215,14 +215,16 @@ class Program:
         return Loop(self.device, self.device.bridge.open_loop(self.device.handle, options))
 
     def free(self) -> None:
-        """Frees the program and its pool."""
-        if self._handle is not None and not self.device.closed:
-            self.device.bridge.free_program(self._handle)
+        """Frees the program and its pool, also of one whose compilation failed."""
+        if not self.device.closed:
+            if self._handle is not None:
+                self.device.bridge.free_program(self._handle)
             for buffer in self._pool:
                 self.device.bridge.free_buffer(buffer)
+        if self._pool:
             for storage in self._slots:
                 storage.freed = True
-        self._handle = None
+        self._handle, self._pool = None, []
 
 
 class Loop:

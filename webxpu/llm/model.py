@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from webxpu.formats.gguf import Gguf, read_gguf
@@ -147,7 +147,7 @@ async def _build(
     weights: Weights = architecture.weights(config, header.tensors)
     tokenizer = Tokenizer.from_gguf(header.metadata)
     template = ChatTemplate.from_gguf(header.metadata)
-    made: list[Any] = []
+    made: list[Any] = []  # tensors and programs, to be freed where something fails
 
     def keep(tensor: Any) -> Any:
         made.append(tensor)
@@ -162,13 +162,11 @@ async def _build(
             put=lambda array: keep(device.tensor(array)),
         )
         programs = record(device, architecture, config, tensors, cache)
-        work = upload(device, source, weights, tensors, progress), compile_all(programs)
-        for outcome in await asyncio.gather(*work, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                raise outcome
+        made += programs.all()
+        await _together(upload(device, source, weights, tensors, progress), compile_all(programs))
     except BaseException:
-        for tensor in made:
-            tensor.free()
+        for thing in made:
+            thing.free()
         raise
     engine = Engine(config, device, cache, programs)
     return Model(engine, tokenizer, template, tensors=tensors, owns_device=owned, load_ms=0.0)
@@ -202,5 +200,12 @@ def record(device: Device, architecture: Any, config: Config, tensors: Mapping[s
 
 async def compile_all(programs: Programs) -> None:
     """Compiles them in parallel; what reads another program's output comes second."""
-    await asyncio.gather(*(p.compile() for p in [*programs.prefill.values(), *programs.decode.values()]))
-    await asyncio.gather(*(p.compile() for p in programs.choose.values()))
+    await _together(*(program.compile() for program in [*programs.prefill.values(), *programs.decode.values()]))
+    await _together(*(program.compile() for program in programs.choose.values()))
+
+
+async def _together(*work: Coroutine[Any, Any, Any]) -> None:
+    """Runs coroutines side by side. Where one fails, the others still end before its error is raised."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
