@@ -63,10 +63,10 @@ def test_padding_and_rows_past_the_capacity_are_empty(torchs, rows, capacity, li
 def test_parts_divide_the_keys_of_each_row():
     q, cache = np.zeros((2, 1, 4), np.float32), np.zeros((1, 2, 64, 1, 4), np.float32)
     cache[0, 1, :, 0, 0] = np.arange(64)  # with equal scores, acc is the sum of the positions that a part takes
-    state = State(position=9, rows=2, capacity=64).to_words()
+    state = State(position=7, rows=2, capacity=64).to_words()
     acc, _ = ops.attend(q, cache, np.zeros(1, np.int32), state, parts=4)
-    assert acc[0, 0, :, 0].tolist() == [0 + 1 + 2, 3 + 4 + 5, 6 + 7 + 8, 9]  # ten keys in steps of three
-    assert acc[1, 0, :, 0].tolist() == [3, 12, 21, 9 + 10]
+    assert acc[0, 0, :, 0].tolist() == [0 + 1, 2 + 3, 4 + 5, 6 + 7]  # eight keys in steps of two
+    assert acc[1, 0, :, 0].tolist() == [0 + 1 + 2, 3 + 4 + 5, 6 + 7 + 8, 0]  # nine keys in steps of three
 
 
 def test_large_scores_do_not_overflow(torchs):
