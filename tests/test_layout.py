@@ -75,7 +75,7 @@ def test_importing_the_package_touches_no_javascript_and_no_tool_of_the_host():
     modules = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for path in sources("webxpu")
-        if PACKAGE / "host" not in path.parents
+        if PACKAGE / "host" not in path.parents and path != PACKAGE / "bridge.py"
     ]
     script = f"""
 import importlib, sys
