@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ class FakeBridge:
         handle = self._called("compile")
         assert all(buffer in self.buffers for group in program["groups"] for buffer, _, _ in group["buffers"])
         self.programs[handle] = program
+        await asyncio.sleep(0)  # what runs beside it may fail meanwhile
         return handle
 
     def free_program(self, program: int) -> None:
