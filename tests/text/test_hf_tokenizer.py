@@ -119,7 +119,7 @@ OWN_PATTERNS = {
 }
 WORDS = [
     *LLAMA_CPP["cases"],
-    "'LLs 'REs 'VEs 'Ss 'Ts 'Ms 'Ds 'lls 'res 'ves 'ss 'ts 'ms 'ds",
+    "x'LLs x'REs x'VEs x'Ss x'Ts x'Ms x'Ds x'lLs x'rEs x'vEs x'Lls x'Res x'Ves x'lls x'res x'ves x'ss x'ts x'ms x'ds",
     "'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
 ]
 
@@ -427,6 +427,8 @@ def test_added_tokens_may_lie_outside_the_model_s_vocabulary():
     ]
     tokenizer = Tokenizer.from_json(described)
     assert (tokenizer.vocab_size, tokenizer.eos_ids, tokenizer.encode("a<|end|>")) == (257, (256,), [97, 256])
+    assert tokenizer.decode([97, 256], skip_special=False) == "a<|end|>"
+    assert Tokenizer.from_json(described, {"eos_token": "!"}).eos_ids == (33, 256)  # the file's own first
 
 
 HUGE_ID = [{"id": 4_000_000_000, "content": "x", "special": True, "normalized": False, **ADDED_AS_IT_IS}]
