@@ -42,7 +42,10 @@ export function create({ gpu, handles }) {
     const chosen = wanted === "all" ? FEATURES.filter((f) => have.includes(f)) : [...wanted];
     const missing = chosen.filter((f) => !have.includes(f));
     if (!missing.length) return /** @type {any} */ (chosen);
-    throw error("Unsupported", `open_device: the adapter lacks ${missing.join(", ")}; it has ${have.sort().join(", ")}`);
+    throw error(
+      "Unsupported",
+      `open_device: the adapter lacks ${missing.join(", ")}; it has ${have.sort().join(", ")}`,
+    );
   }
 
   return { findAdapter, chooseFeatures, numbers, describe };

@@ -103,7 +103,7 @@ export function create({ handles, fences, device: devices }) {
   }
 
   /**
-   * Maps a staging buffer for reading; a lone map is kicked. A map that fails throws the device's error, if there is one.
+   * Maps a staging buffer for reading; a lone map is kicked. Where it fails, the device's own error is thrown first.
    * @param {Device} device
    * @param {GPUBuffer} staging
    */
@@ -136,7 +136,8 @@ export function create({ handles, fences, device: devices }) {
    */
   function withBytes(data, use) {
     if (data instanceof Uint8Array) return use(data);
-    if (typeof data?.getBuffer !== "function") throw error("DeviceError", "bytes must be a Uint8Array or a Python buffer");
+    if (typeof data?.getBuffer !== "function")
+      throw error("DeviceError", "bytes must be a Uint8Array or a Python buffer");
     const view = data.getBuffer("u8");
     try {
       if (!view.c_contiguous) throw error("DeviceError", "bytes must be a contiguous array");

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The page's side of webxpu: starts a worker with Python and a model in it, and talks to it by messages. A page stays at
- * full frame rate, and several pages at once each have a worker of their own.
+ * The page's side of webxpu: starts a worker with Python and a model in it, and talks to it by messages. The page stays
+ * at full frame rate, and several pages at once each have a worker of their own.
  *
  *     const client = await start();
  *     await client.load({ url: "models/model.gguf" }, { onProgress: ({ stage, loaded, total }) => ... });
@@ -11,20 +11,20 @@
  *
  * Every message to the worker has a number `id`, and all that answers it has the same. Names of options are Python's.
  *
- * | to the worker | with                                              | `value` of its result                                  |
- * | ------------- | ------------------------------------------------- | ------------------------------------------------------ |
- * | start         | pyodide, tokenizers: addresses                    | {pyodide: version}                                     |
- * | open          | device: options of open_device                    | as info, without a model                               |
- * | load          | source: "https:...", "opfs:...", File or Blob;    | as info                                                |
- * |               | device: options of open_device; options of load   |                                                        |
- * | chat          | messages, options of chat.stream                  | {text, prompt_ids, ids, finish_reason, reused_tokens,  |
- * |               |                                                   | load_ms, prefill_ms, decode_tokens_per_s, ...}         |
- * | generate      | prompt: text or ids, options of model.generate    | the same                                               |
- * | abort         | target: the id of a chat or generate              | none: the target ends with finish_reason "abort"       |
- * | tokens        | of: text, add_special; or ids                     | ids, or their text                                     |
- * | check         | quick: false runs every case of every op          | {cases, failures: texts}                               |
- * | info          |                                                   | {adapter, features, target, limits, stats, model}      |
- * | free          |                                                   | null                                                   |
+ * | to the worker | with                                           | `value` of its result                           |
+ * | ------------- | ---------------------------------------------- | ----------------------------------------------- |
+ * | start         | pyodide, tokenizers: addresses                 | {pyodide: version}                              |
+ * | open          | device: options of open_device                 | as info, without a model                        |
+ * | load          | source: "https:...", "opfs:...", File or Blob; | as info                                         |
+ * |               | device: as for open; options of load           |                                                 |
+ * | chat          | messages, options of chat.stream               | {text, prompt_ids, ids, finish_reason,          |
+ * |               |                                                | reused_tokens, load_ms, prefill_ms, ...}        |
+ * | generate      | prompt: text or ids; options of model.generate | the same                                        |
+ * | abort         | target: the id of a chat or generate           | none: it ends with finish_reason "abort"        |
+ * | tokens        | of: text, add_special; or ids                  | ids, or their text                              |
+ * | check         | quick: false runs every case of every op       | {cases, failures: texts}                        |
+ * | info          |                                                | {adapter, features, target, limits, model, ...} |
+ * | free          |                                                | null                                            |
  *
  * | from the worker | with                                 | when                                                    |
  * | --------------- | ------------------------------------ | ------------------------------------------------------- |
@@ -70,8 +70,8 @@ export async function start({ base = SITE, pyodide = "pyodide/", tokenizers = "v
 }
 
 /**
- * A worker with at most one model. Events: "lost" (detail.message: why) when the GPU is gone, "info" (detail: what `info`
- * gives) when a model was loaded.
+ * A worker with at most one model. Events: "lost" (detail.message: why) when the GPU is gone, "info" (detail: what
+ * `info` gives) when a model was loaded.
  */
 export class Client extends EventTarget {
   /** @type {Worker} */
@@ -136,7 +136,8 @@ export class Client extends EventTarget {
     return this.send("tokens", { of, add_special });
   }
 
-  /** Opens a device without a model. @param {object} [device] options of open_device @returns {Promise<any>} as `info` */
+  /** Opens a device without a model.
+   *  @param {object} [device] options of open_device @returns {Promise<any>} as `info` */
   open(device = {}) {
     return this.send("open", { device });
   }
@@ -192,7 +193,10 @@ export class Client extends EventTarget {
     this.#running.add(id);
     const reply = new Reply(() => this.#running.has(id) && this.#post({ type: "abort", target: id }));
     this.send(type, content, { onPiece: (piece) => reply.push(piece) }, id)
-      .then((value) => reply.end(value, null), (error) => reply.end(null, error))
+      .then(
+        (value) => reply.end(value, null),
+        (error) => reply.end(null, error),
+      )
       .finally(() => this.#running.delete(id));
     return reply;
   }

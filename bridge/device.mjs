@@ -62,7 +62,16 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
       programs: new Set(),
       frees: 0,
       maps: 0,
-      counts: { bytes: 0, peakBytes: 0, submits: 0, dispatches: 0, reads: 0, bytesRead: 0, bytesWritten: 0, pipelines: 0 },
+      counts: {
+        bytes: 0,
+        peakBytes: 0,
+        submits: 0,
+        dispatches: 0,
+        reads: 0,
+        bytesRead: 0,
+        bytesWritten: 0,
+        pipelines: 0,
+      },
       caches: {},
     };
     record.handle = add("device", record, "device");
@@ -117,7 +126,7 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
   }
 
   /**
-   * Runs `work` in an error scope; what it catches is kept for the next awaited call, by default with `prefix` before it.
+   * Runs `work` in error scopes; what they catch is kept for the next awaited call, by default with `prefix` before it.
    * An uncaptured error would come too late: Chromium announces it after it has answered the read that follows it.
    * @template T
    * @param {Device} device

@@ -3,7 +3,7 @@
  * Work-around for a slow answer of Chromium on Linux over Vulkan.
  *
  * While a page does nothing but await one `mapAsync`, the GPU process looks at its fences by a timer of 1 to 2 ms, so
- * that a readback which took 0.1 ms is reported up to 2 ms late. Any command that needs an answer makes it look at once.
+ * that a readback of 0.1 ms is reported up to 2 ms late. Any command that needs an answer makes it look at once.
  * An empty error scope is the cheapest such command. Where later work is queued, its own commands do the same, so this
  * belongs only around a lone awaited map.
  *
@@ -26,7 +26,7 @@ export function create() {
     let settled = false;
     const done = map.finally(() => (settled = true));
     done.catch(() => {});
-    for (const start = performance.now(); !settled && performance.now() - start < PULSE_MS; ) {
+    for (const start = performance.now(); !settled && performance.now() - start < PULSE_MS;) {
       device.pushErrorScope("internal");
       await Promise.race([device.popErrorScope().catch(() => null), done.catch(() => null)]);
     }

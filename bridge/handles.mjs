@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Handles, the integers by which Python names buffers, programs and devices, and the errors that Python turns into its own.
+ * Handles, the integers by which Python names buffers, programs and devices, and errors that Python makes its own.
  *
  * A handle is a slot plus a generation times 2**20, so that a freed handle is never mistaken for what took its slot.
  */

@@ -3,7 +3,7 @@
  * The token loop: one program run again and again, several batches ahead of the ids that are read back.
  *
  * Each run appends one id to a ring on the GPU. After a batch the new ids are copied to a staging buffer that is mapped
- * while later batches run. When a batch lands, the next is submitted before its ids are looked at by anyone. Batches grow
+ * while later batches run. When a batch lands, the next is submitted before anyone gets to see its ids. Batches grow
  * (1, 2, 4, 8 runs), so that the first id is early and later ones cost few submits.
  */
 
@@ -57,8 +57,8 @@
 
 const ID_BYTES = 4;
 const TICKS_BYTES = 16;
-// Nothing can be taken back from the GPU's queue. Where runs are so slow that a batch would take longer than this, batches
-// stay smaller, so that a stop or an abort does not wait for many runs that nobody wants.
+// Nothing can be taken back from the GPU's queue. Where runs are so slow that a batch would take longer than this,
+// batches stay smaller, so that a stop or an abort does not wait for many runs that nobody wants.
 const BATCH_MS = 250;
 // Ids that wait for a reader who is late; past this the loop pauses.
 const MAX_READY = 64;
@@ -72,8 +72,8 @@ export function create({ handles, fences, device: devices, program: programs, pr
   /**
    * Starts a loop: its first batches are submitted before this returns.
    *
-   * `ready` ids are in the ring, from `first` on, by the time that work already submitted is done: a prompt's program has
-   * chosen them. They are part of `maxTokens` and come first.
+   * `ready` ids are in the ring, from `first` on, by the time that work already submitted is done: a prompt's program
+   * has chosen them. They are part of `maxTokens` and come first.
    * @param {number} deviceHandle
    * @param {{program: number, ring: number, first: number, maxTokens: number, ready?: number, stops: number[],
    *          batches?: number, sizes?: number[], timestamps?: boolean} | string} data options, or their JSON
@@ -100,7 +100,19 @@ export function create({ handles, fences, device: devices, program: programs, pr
     const loop = {
       ...{ device, program, ring, first, maxTokens, stops: new Set(stops), batches, sizes, timestamps },
       mostIds: Math.max(ready, ...sizes),
-      ...{ flying: [], kicked: null, slots: [], idle: [], ready: [], asked: 0, landed: 0, launches: 0, handouts: 0, submitted: 0, kept: 0 },
+      ...{
+        flying: [],
+        kicked: null,
+        slots: [],
+        idle: [],
+        ready: [],
+        asked: 0,
+        landed: 0,
+        launches: 0,
+        handouts: 0,
+        submitted: 0,
+        kept: 0,
+      },
       ...{ gpuMs: 0, runMs: null, landedMs: 0, reason: maxTokens ? null : "length" },
       ...{ error: null, wake: null, closed: false },
     };
@@ -141,7 +153,9 @@ export function create({ handles, fences, device: devices, program: programs, pr
     const slot = loop.idle.pop() ?? makeSlot(loop);
     const encoder = device.gpu.createCommandEncoder({ label: `loop of ${program.label}` });
     const stamps = { querySet: slot.queries, beginningOfPassWriteIndex: 0, endOfPassWriteIndex: 1 };
-    const timestampWrites = /** @type {GPUComputePassTimestampWrites | undefined} */ (slot.queries ? stamps : undefined);
+    const timestampWrites = /** @type {GPUComputePassTimestampWrites | undefined} */ (
+      slot.queries ? stamps : undefined
+    );
     const pass = encoder.beginComputePass({ label: program.label, timestampWrites });
     for (let run = 0; run < runs; run++) programs.encode(pass, program);
     pass.end();
@@ -159,10 +173,12 @@ export function create({ handles, fences, device: devices, program: programs, pr
     loop.submitted += runs;
     loop.asked += ids;
     device.maps += 1;
-    map.finally(() => (device.maps -= 1)).then(
-      () => land(loop, batch),
-      (cause) => fail(loop, cause),
-    );
+    map
+      .finally(() => (device.maps -= 1))
+      .then(
+        () => land(loop, batch),
+        (cause) => fail(loop, cause),
+      );
   }
 
   /** @param {Loop} loop @returns {Slot} */

@@ -1,5 +1,5 @@
 // @ts-check
-/** Shader modules, layouts and pipelines, each made once a device, and compile errors mapped to the kernel's file and line. */
+/** Shader modules, layouts and pipelines, each made once a device; compile errors with a kernel's file and line. */
 
 /**
  * @typedef {import("./device.mjs").Device} Device
@@ -24,11 +24,13 @@
 /** @type {Record<Access, GPUBufferBindingType>} */
 const BINDING_TYPES = { read: "read-only-storage", read_write: "storage", uniform: "uniform" };
 
-/** @param {{handles: ReturnType<import("./handles.mjs").create>, device: ReturnType<import("./device.mjs").create>}} deps */
+/** @param {{handles: ReturnType<import("./handles.mjs").create>,
+ *           device: ReturnType<import("./device.mjs").create>}} deps */
 export function create({ handles, device: devices }) {
   const { error } = handles;
 
-  /** @param {Device} device @returns {{shaders: Map<string, Shader>, layouts: Map<string, any>, pipelines: Map<string, Pipeline>}} */
+  /** @param {Device} device
+   *  @returns {{shaders: Map<string, Shader>, layouts: Map<string, any>, pipelines: Map<string, Pipeline>}} */
   function caches(device) {
     device.caches.pipelines ??= { shaders: new Map(), layouts: new Map(), pipelines: new Map() };
     return device.caches.pipelines;
@@ -67,7 +69,8 @@ export function create({ handles, device: devices }) {
     return error("KernelError", `${place} ${first.message}\n${source}`);
   }
 
-  /** The layouts of one list of accesses: bindings 0, 1, ... of group 0. @param {Device} device @param {Access[]} access */
+  /** The layouts of one list of accesses: bindings 0, 1, ... of group 0.
+   *  @param {Device} device @param {Access[]} access */
   function layouts(device, access) {
     const key = access.join(",");
     const { layouts: known } = caches(device);
@@ -101,11 +104,17 @@ export function create({ handles, device: devices }) {
     let pipeline = pipelines.get(key);
     if (!pipeline) pipelines.set(key, (pipeline = { ready: null, coming: null, layout: layout.group }));
     /** @type {GPUComputePipelineDescriptor} */
-    const wanted = { label: module.label, layout: layout.all, compute: { module: code.gpu, entryPoint: "main", constants } };
+    const wanted = {
+      label: module.label,
+      layout: layout.all,
+      compute: { module: code.gpu, entryPoint: "main", constants },
+    };
     /** @param {string} message */
     const explain = async (message) => {
       pipelines.delete(key);
-      return (await code.checked) ?? error("KernelError", `${where(module)} with ${JSON.stringify(constants)}: ${message}`);
+      return (
+        (await code.checked) ?? error("KernelError", `${where(module)} with ${JSON.stringify(constants)}: ${message}`)
+      );
     };
     return { pipeline, wanted, explain };
   }
@@ -134,7 +143,7 @@ export function create({ handles, device: devices }) {
   }
 
   /**
-   * A pipeline at once; the browser compiles it when it is first used. A KernelError is thrown by the next awaited call.
+   * A pipeline at once; the browser compiles it when it is first used. The next awaited call throws its KernelError.
    * @param {Device} device
    * @param {Module} module
    * @param {Record<string, number>} constants

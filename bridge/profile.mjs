@@ -12,7 +12,8 @@ const MAX_QUERIES = 4096;
  *           buffers: ReturnType<import("./buffers.mjs").create>,
  *           program: ReturnType<import("./program.mjs").create>}} deps */
 export function create({ handles, device: devices, buffers, program: programs }) {
-  /** Throws Unsupported where the device has no timestamps. @param {import("./device.mjs").Device} device @param {string} what */
+  /** Throws Unsupported where the device has no timestamps.
+   *  @param {import("./device.mjs").Device} device @param {string} what */
   function needTimestamps(device, what) {
     if (device.gpu.features.has("timestamp-query")) return;
     throw handles.error("Unsupported", `${what} needs the WebGPU feature timestamp-query, which this device lacks`);
@@ -21,8 +22,8 @@ export function create({ handles, device: devices, buffers, program: programs })
   /**
    * Milliseconds of each dispatch, the least of `repeats` runs. The program really runs, and changes what it writes.
    *
-   * Under Chromium's developer features the stamps stand between the dispatches of one pass. Elsewhere every dispatch gets a
-   * pass of its own (`split`), which adds a little to each.
+   * Under Chromium's developer features the stamps stand between the dispatches of one pass. Elsewhere every dispatch
+   * gets a pass of its own (`split`), which adds a little to each.
    * @param {number} handle
    * @param {number} repeats
    * @returns {Promise<{ms: number[], split: boolean}>}

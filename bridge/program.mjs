@@ -10,7 +10,8 @@
  * @typedef {object} ProgramData
  * @property {string} label
  * @property {Module[]} modules
- * @property {{module: number, constants: Record<string, number>, access: import("./pipelines.mjs").Access[]}[]} pipelines
+ * @property {{module: number, constants: Record<string, number>,
+ *             access: import("./pipelines.mjs").Access[]}[]} pipelines
  * @property {{pipeline: number, buffers: [handle: number, offset: number, bytes: number][]}[]} groups
  * @property {number[]} commands five numbers a dispatch: pipeline, group, x, y, z
  * @property {string[]} labels one a dispatch
@@ -115,7 +116,8 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     };
   }
 
-  /** A buffer that must be of this device. @param {Device} device @param {number} handle @param {string} what @returns {Buffer} */
+  /** A buffer that must be of this device.
+   *  @param {Device} device @param {number} handle @param {string} what @returns {Buffer} */
   function own(device, handle, what) {
     const buffer = get("buffer", handle);
     if (buffer.device === device) return buffer;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Bytes of a URL, of a File or Blob that the page gave, or of a file in the origin's private file system, as streams. */
+/** Bytes of a URL, of a File or Blob that the page gave, or of a file in the origin's private file system. */
 
 /**
  * @typedef {{url: string} | {file: string} | {opfs: string}} Source
@@ -122,6 +122,13 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     return `the server ${target.host} is there but does not let this page read it (CORS) ${said}. ${remedy}`;
   }
 
+  /** Waits before the next attempt, or throws `cause` after enough of them.
+   *  @param {number} failures @param {unknown} cause */
+  async function pause(failures, cause) {
+    if (failures > RETRIES) throw cause;
+    await new Promise((later) => setTimeout(later, RETRY_MS * failures));
+  }
+
   /**
    * Bytes `start` up to `end` as they arrive; a connection that breaks is taken up again. Rejects with FetchError.
    * @param {Source} source
@@ -134,12 +141,6 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     let failures = 0;
     /** @type {Opened | null} */
     let known = null;
-    /** @param {unknown} cause */
-    const again = async (cause) => {
-      failures += 1;
-      if (failures > RETRIES) throw cause;
-      await new Promise((later) => setTimeout(later, RETRY_MS * failures));
-    };
     do {
       /** @type {Opened} */
       let opened;
@@ -147,7 +148,7 @@ export function create({ handles, fetch, location = globalThis.location, navigat
         opened = await open(source, at, end);
       } catch (cause) {
         if (!known) throw cause;
-        await again(cause);
+        await pause(++failures, cause);
         continue;
       }
       if (known && (known.etag !== opened.etag || known.total !== opened.total)) {
@@ -176,8 +177,8 @@ export function create({ handles, fetch, location = globalThis.location, navigat
         reader.cancel().catch(() => {}); // it may be broken already
       }
       if (broken) {
-        const said = /** @type {Error} */ (broken).message;
-        await again(failure(source, `at byte ${at}: the connection broke (${said}), and ${RETRIES} new attempts failed`, broken));
+        const said = `the connection broke (${/** @type {Error} */ (broken).message})`;
+        await pause(++failures, failure(source, `at byte ${at}: ${said}, and ${RETRIES} new attempts failed`, broken));
       } else if (at === before || known.total === null || at >= known.total) break; // else the server caps its answers
     } while (at < end);
     return { total: known?.total ?? null, etag: known?.etag ?? null };

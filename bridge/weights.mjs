@@ -1,5 +1,5 @@
 // @ts-check
-/** Weights: byte ranges of a file streamed into GPU buffers in bounded chunks, through a kernel where they change their form. */
+/** Weights: byte ranges of a file streamed into GPU buffers in bounded chunks, where needed through a kernel. */
 
 /**
  * @typedef {import("./device.mjs").Device} Device
@@ -55,7 +55,7 @@ export function create({ handles, device: devices, program: programs, source: so
    * @param {number} deviceHandle
    * @param {{source: import("./source.mjs").Source, chunkBytes?: number, pieces: Piece[], transforms?: Transform[],
    *          onProgress?: ((loadedBytes: number, totalBytes: number) => void) | null} | string} options or their JSON
-   * @param {((loadedBytes: number, totalBytes: number) => void) | null} [progress] `onProgress` of a caller that sends JSON
+   * @param {((loadedBytes: number, totalBytes: number) => void) | null} [progress] `onProgress`, beside JSON
    */
   async function upload(deviceHandle, options, progress) {
     const { source, chunkBytes = CHUNK_BYTES, pieces, transforms = [], onProgress = progress } = plain(options);
@@ -109,7 +109,10 @@ export function create({ handles, device: devices, program: programs, source: so
     for (const [index, piece] of pieces.entries()) {
       const name = `upload: piece ${index}`;
       if (!(piece.start >= end) || !(piece.bytes >= 0)) {
-        throw error("DeviceError", `${name} must start at byte ${end} or later, got ${piece.bytes} bytes at ${piece.start}`);
+        throw error(
+          "DeviceError",
+          `${name} must start at byte ${end} or later, got ${piece.bytes} bytes at ${piece.start}`,
+        );
       }
       end = piece.start + piece.bytes;
       const buffer = programs.own(device, piece.buffer, name);
@@ -144,13 +147,15 @@ export function create({ handles, device: devices, program: programs, source: so
     };
   }
 
-  /** The most bytes of a piece that are sent at once: whole blocks where a kernel reads them. @param {Job} job @param {Piece} piece */
+  /** The most bytes of a piece that are sent at once: whole blocks where a kernel reads them.
+   *  @param {Job} job @param {Piece} piece */
   function capacity(job, piece) {
     const size = job.chunk.length;
     return piece.transform === null ? size : size - (size % job.transforms[piece.transform].block);
   }
 
-  /** Copies into the chunk what fits, and says how much. @param {Job} job @param {Piece} piece @param {Uint8Array} bytes */
+  /** Copies into the chunk what fits, and says how much.
+   *  @param {Job} job @param {Piece} piece @param {Uint8Array} bytes */
   function take(job, piece, bytes) {
     const left = piece.bytes - job.written;
     const taken = Math.min(bytes.length, Math.min(capacity(job, piece), left) - job.held);
@@ -185,7 +190,11 @@ export function create({ handles, device: devices, program: programs, source: so
     const { queue } = device.gpu;
     chunk.fill(0, held, Math.ceil(held / 4) * 4);
     queue.writeBuffer(raw, 0, /** @type {any} */ (chunk), 0, Math.ceil(held / 4) * 4);
-    queue.writeBuffer(range, 0, new Uint32Array([job.written / block, count, piece.totalBlocks ?? count, piece.targetBlock ?? 0]));
+    queue.writeBuffer(
+      range,
+      0,
+      new Uint32Array([job.written / block, count, piece.totalBlocks ?? count, piece.targetBlock ?? 0]),
+    );
     device.counts.bytesWritten += held;
     if (job.bound?.piece !== piece) job.bound = { piece, group: bind(job, piece, target, pipeline.layout) };
     const label = `upload into ${target.label}`;

@@ -45,7 +45,8 @@ async function request(id, message) {
   }
 }
 
-/** Drives Python's generator from here, so that a piece costs Python no call into JavaScript. @param {number} id @param {any} message */
+/** Drives Python's generator from here, so that a piece costs Python no call into JavaScript.
+ *  @param {number} id @param {any} message */
 async function stream(id, message) {
   const pieces = python.stream(JSON.stringify({ id, ...message }));
   try {

@@ -32,16 +32,33 @@ const SCALE = `override BY: f32;
 export function scale(/** @type {number} */ x, /** @type {number} */ y, bytes = 64, by = 3, code = SCALE) {
   return {
     label: "scale",
-    modules: [{ label: "scale/kernel", code, segments: [["_with/part.wgsl", 1, 1], ["scale/kernel.wgsl", 2, 6]] }],
+    modules: [
+      {
+        label: "scale/kernel",
+        code,
+        segments: [
+          ["_with/part.wgsl", 1, 1],
+          ["scale/kernel.wgsl", 2, 6],
+        ],
+      },
+    ],
     pipelines: [{ module: 0, constants: { BY: by }, access: ["read", "read_write"] }],
-    groups: [{ pipeline: 0, buffers: [[x, 0, bytes], [y, 0, bytes]] }],
+    groups: [
+      {
+        pipeline: 0,
+        buffers: [
+          [x, 0, bytes],
+          [y, 0, bytes],
+        ],
+      },
+    ],
     commands: [0, 0, Math.ceil(bytes / 64), 1, 1],
     labels: ["scale/kernel"],
   };
 }
 scale.code = SCALE;
 
-// The run of number p writes 100 + 3 p to ring[p], as a decode step appends an id, and does `work` rounds of arithmetic.
+// Run number p writes 100 + 3 p to ring[p], as a decode step appends an id, and does `work` rounds of arithmetic.
 const COUNT = `override WORK: u32;
 @group(0) @binding(0) var<storage, read_write> ring: array<i32>;
 @group(0) @binding(1) var<storage, read_write> state: array<u32>;
@@ -56,14 +73,26 @@ const COUNT = `override WORK: u32;
 export const idAt = (/** @type {number} */ position) => 100 + 3 * position;
 
 /** A toy model: its program, its ring of `capacity` ids that begins at position `first`, and its state. */
-export async function counter(/** @type {any} */ bridge, /** @type {number} */ device, { capacity = 256, first = 5, work = 1 } = {}) {
+export async function counter(
+  /** @type {any} */ bridge,
+  /** @type {number} */ device,
+  { capacity = 256, first = 5, work = 1 } = {},
+) {
   const ring = bridge.createBuffer(device, capacity * 4, "ring");
   const state = bridge.createBuffer(device, 256, "state");
   const program = await bridge.compile(device, {
     label: "counter",
     modules: [{ label: "counter/kernel", code: COUNT, segments: [["counter/kernel.wgsl", 1, 10]] }],
     pipelines: [{ module: 0, constants: { WORK: work }, access: ["read_write", "read_write"] }],
-    groups: [{ pipeline: 0, buffers: [[ring, 0, capacity * 4], [state, 0, 256]] }],
+    groups: [
+      {
+        pipeline: 0,
+        buffers: [
+          [ring, 0, capacity * 4],
+          [state, 0, 256],
+        ],
+      },
+    ],
     commands: [0, 0, 1, 1, 1],
     labels: ["counter/kernel"],
   });
