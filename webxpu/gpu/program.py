@@ -251,7 +251,7 @@ class Loop:
             self.device.bridge.abort_loop(self.handle)
 
     async def close(self) -> dict[str, Any]:
-        """Waits for the work in flight and frees the loop; {submitted, kept, gpuMs}."""
+        """Frees what the loop holds without waiting for what is in flight; {submitted, kept, gpuMs}."""
         self._closed = True
         return await self.device.bridge.close_loop(self.handle)
 
