@@ -58,7 +58,7 @@ def test_text_streams_to_standard_output_and_ctrl_c_keeps_what_came():
     assert (process.returncode, first) == (130, " 13, 14,"), stderr
     assert rest.endswith("\n")
     assert re.search(
-        r"^\d+ tokens \(abort\), [\d.]+ tokens/s, prompt \d+ tokens in [\d.]+ s, loaded in [\d.]+ s, \w", stderr
+        r"^\d+ tokens \(abort\), [\d.]+ tokens/s, prompt \d+ tokens in [\d.]+ s, loaded in [\d.]+ s, \w", stderr, re.M
     )
 
 
