@@ -30,14 +30,15 @@ fn main(
     var best = -0x1.fffffep127f;
     var id = candidate * 64u;
     for (var offset = 0u; offset < 64u; offset += 4u * subgroups) {
-        // Subgroups past the workgroup's 64 rows repeat its last four; equal rows do not win.
+        // Subgroups past the workgroup's 64 rows repeat its last four, rows past N repeat the last: equal ones of a higher
+        // id do not win.
         let row = candidate * 64u + min(offset + 4u * subgroup, 60u);
         let four = four_rows(row, lane, lanes);
         let logits = subgroupAdd(four.sums) * root(subgroupAdd(four.squares));
         for (var i = 0u; i < 4u; i++) {
             if (logits[i] > best) {
                 best = logits[i];
-                id = min(row + i, N - 1u);
+                id = row + i;
             }
         }
     }

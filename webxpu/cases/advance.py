@@ -36,5 +36,6 @@ CASES = [
     Case("advance", "done", partial(_case, 5, [2], done=True)),
     Case("advance", "last-place", partial(_case, 5, [2], position=18)),
     Case("advance", "past-the-capacity", partial(_case, 5, [2], position=19)),
+    Case("advance", "capacity-below-the-history", partial(_case, 5, [2], length=30, position=19)),
     Case("advance", "history-shorter-than-capacity", partial(_case, 5, [2], length=4, position=3)),
 ]

@@ -49,7 +49,9 @@ def _past_the_capacity(rows: int) -> tuple[Any, ...]:
 
 
 def _parts(rows: int, h: int, parts: int, d: int) -> tuple[F32, F32]:
-    stats = np.stack([uniform((rows, h, parts), 1, amp=30), uniform((rows, h, parts), 2) + np.float32(1.5)], axis=-1)
+    stats = np.stack(
+        [uniform((rows, h, parts), 1, amp=3) + np.float32(100), uniform((rows, h, parts), 2) + np.float32(1.5)], axis=-1
+    )
     acc = uniform((rows, h, parts, d), 3)
     empty = (np.arange(parts) % 3 == 2)[None, None, :]  # every third part has no keys
     stats = np.where(empty[..., None], np.array([LOWEST, 0], np.float32), stats)
