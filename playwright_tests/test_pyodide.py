@@ -307,6 +307,9 @@ return {"reads": reads, "progress": seen, "load_ms": kept["real"].load_ms}
 
 
 def test_the_real_models_bytes_go_past_pythons_memory(real_model: dict[str, Any]) -> None:
+    print(
+        f"loaded in {real_model['load_ms'] / 1e3:.1f} s; Python's memory grew by {real_model['heap_growth'] >> 20} MiB"
+    )
     assert real_model["heap_growth"] < 32 << 20
     *reads, upload = real_model["reads"]
     assert upload[0] == "upload"
@@ -320,25 +323,26 @@ def test_the_real_models_bytes_go_past_pythons_memory(real_model: dict[str, Any]
 
 def test_loading_reports_its_progress_up_to_the_last_byte(real_model: dict[str, Any]) -> None:
     seen = real_model["progress"]
-    totals = {total for _, total in seen}
-    assert len(totals) == 1
-    assert [loaded for loaded, _ in seen] == sorted(loaded for loaded, _ in seen)
-    assert seen[-1][0] == totals.pop()
-    assert len(seen) > 10
+    tensor_bytes = real_model["reads"][-1][2]
+    assert {total for _, total in seen} == {tensor_bytes}
+    loaded = [done for done, _ in seen]
+    assert loaded == sorted(loaded)
+    assert loaded[-1] == tensor_bytes
+    assert len(set(loaded)) > 10
 
 
 @pytest.mark.parametrize("prompt", GOLDEN["prompts"], ids=lambda prompt: prompt["kind"])
 def test_the_real_model_gives_the_goldens_ids(
-    python: PythonPage, real_model: dict[str, Any], prompt: dict[str, Any], record_property: Any
+    python: PythonPage, real_model: dict[str, Any], prompt: dict[str, Any]
 ) -> None:
     expected = prompt["greedy_ids"][:REAL_TOKENS]
     stopped = GOLDEN["eos_token_id"] in expected
     done = generate(python, prompt["prompt_ids"], "real", max_tokens=REAL_TOKENS, stop_ids=[GOLDEN["eos_token_id"]])
     assert done["ids"] == [i for i in expected if i != GOLDEN["eos_token_id"]]
     assert done["reason"] == ("stop" if stopped else "length")
-    assert done["timings"]["dispatches_per_token"] <= 5 * 30 + 4
+    assert done["timings"]["dispatches_per_token"] == 5 * 30 + 3
     timings = done["timings"]
+    pace = timings["decode_ms"] / 1e3 / max(timings["decode_tokens"], 1)
     print(
-        f"{prompt['kind']}: {timings['prefill_tokens']} prompt tokens in {timings['prefill_ms'] / 1e3:.1f} s, "
-        f"{timings['decode_ms'] / 1e3 / max(timings['decode_tokens'], 1):.2f} s a token"
+        f"{timings['prefill_tokens']} prompt tokens in {timings['prefill_ms'] / 1e3:.1f} s, then {pace:.2f} s a token"
     )
