@@ -117,29 +117,23 @@ def _merges(metadata: Mapping[str, Any], vocab: Mapping[str, int]) -> list[str]:
     return lines
 
 
-def _token_types(metadata: Mapping[str, Any], vocab_size: int) -> list[int]:
-    types = metadata.get("tokenizer.ggml.token_type")
-    if types is None:
-        return [TokenType.NORMAL] * vocab_size
-    if not isinstance(types, np.ndarray) or types.dtype.kind not in "iu" or len(types) != vocab_size:
-        raise FormatError(f"tokenizer: tokenizer.ggml.token_type must be {vocab_size} integers, one a token")
-    return list(map(int, types))
-
-
 def _added_tokens(metadata: Mapping[str, Any], pieces: list[str]) -> list[dict[str, Any]]:
     """Tokens that are matched in the text before it is cut: control tokens (special) and user-defined ones."""
+    types = metadata.get("tokenizer.ggml.token_type", np.full(len(pieces), TokenType.NORMAL))
+    if not isinstance(types, np.ndarray) or types.dtype.kind not in "iu" or len(types) != len(pieces):
+        raise FormatError(f"tokenizer: tokenizer.ggml.token_type must be {len(pieces)} integers, one a token")
     return [
         {
             "id": index,
-            "content": piece,
+            "content": pieces[index],
             "single_word": False,
             "lstrip": False,
             "rstrip": False,
             "normalized": False,
-            "special": kind in _SPECIAL,
+            "special": bool(types[index] != TokenType.USER_DEFINED),
         }
-        for index, (piece, kind) in enumerate(zip(pieces, _token_types(metadata, len(pieces))))
-        if piece and kind in (*_SPECIAL, TokenType.USER_DEFINED)
+        for index in np.flatnonzero(np.isin(types, (*_SPECIAL, TokenType.USER_DEFINED))).tolist()
+        if pieces[index]
     ]
 
 
