@@ -4,8 +4,13 @@
 @group(0) @binding(0) var<storage, read_write> work: array<u32>;
 
 @compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    if (id.x < arrayLength(&work)) {
-        work[id.x] = 0u;
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let i = (wid.x + wid.y * num.x) * 256u + thread;
+    if (i < arrayLength(&work)) {
+        work[i] = 0u;
     }
 }

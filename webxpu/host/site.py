@@ -116,7 +116,7 @@ def _place(path: Path, folder: Path) -> Path:
     """A file of the cache in the site: a hard link where both lie on one file system, else a copy."""
     target = folder / path.name
     try:
-        os.link(path, target)
+        os.link(path.resolve(), target)  # not a link to a link: the server follows none out of the site
     except OSError:
         shutil.copyfile(path, target)
     return target
