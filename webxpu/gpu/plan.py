@@ -153,9 +153,9 @@ class Composition:
 def compose(gpu: Gpu, *args: Spec) -> Composition:
     """An empty composition of an op with these arguments:
 
-        c = compose(gpu, x, gain, weight)
-        (normed,) = c.call(rmsnorm, c.args[0], c.args[1], eps=eps)
-        c.call(linear, normed, c.args[2], into=[out(0)])
-        return c.plan()
+    c = compose(gpu, x, gain, weight)
+    (normed,) = c.call(rmsnorm, c.args[0], c.args[1], eps=eps)
+    c.call(linear, normed, c.args[2], into=[out(0)])
+    return c.plan()
     """
     return Composition(gpu, tuple(Value(arg(i), s) for i, s in enumerate(args)))
