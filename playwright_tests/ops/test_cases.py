@@ -51,9 +51,10 @@ class Planner:
                 for variant in variants(folder):
                     if variant.entry == entry and can_run(gpu, variant):
                         self.add(known.override({f"{folder}/{entry}": variant.name}))
-        with monkeypatch.context() as patch:
-            patch.setattr(plans, "MAX_GROUPS", FEW_GROUPS)
-            self.add(gpu, " folded")
+        if all(d.grid[1] == 1 for d in self.found[0][1].dispatches):
+            with monkeypatch.context() as patch:
+                patch.setattr(plans, "MAX_GROUPS", FEW_GROUPS)
+                self.add(gpu, " folded")
 
 
 def work(plan: Plan) -> list[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ import pytest
 
 from webxpu import ops
 from webxpu.errors import ShapeError
+from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Spec
 from webxpu.ops.matmul import tile
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks
@@ -75,14 +76,24 @@ def test_what_does_not_fit_is_named(op, args, text):
         (1, 1, True, (False, 16, 1)),
     ],
 )
-def test_the_tallest_tile_that_keeps_a_gpu_busy_and_is_not_half_empty_wins(wide_gpu, m, n, whole, expected):
-    assert tile(wide_gpu, m, n, whole=whole) == expected
+def test_the_tallest_tile_that_keeps_a_gpu_busy_and_is_not_half_empty_wins(m, n, whole, expected):
+    assert tile(m, n, whole=whole) == expected
 
 
-def test_a_cpu_takes_tall_tiles_early(wide_gpu):
-    cpu = replace(wide_gpu, target="cpu")
-    assert tile(cpu, 130, 260, whole=True) == (True, 128, 6)
-    assert tile(cpu, 48, 576, whole=True) == (False, 48, 9)
+def test_a_cpu_computes_without_tiles_in_workgroup_memory(plain_gpu):
+    cpu = replace(plain_gpu, target="cpu")
+    _, plan = ops.linear.plan_of(cpu, Spec((48, 576), "float32"), Spec((960, 576), "q4_1"))
+    (dispatch,) = plan.dispatches
+    assert dispatch.kernel.label == "matmul/linear.cpu:q4_1"
+    assert (dispatch.grid, dispatch.constants) == ((24, 1, 1), {"N": 960, "K": 576})
+    assert "workgroup>" not in assemble(dispatch.kernel).code
+
+
+def test_large_products_take_the_large_kernels(plain_gpu):
+    _, plan = ops.matmul.plan_of(plain_gpu, Spec((4096, 64), "float32"), Spec((64, 4096), "float32"))
+    assert [d.kernel.label for d in plan.dispatches] == ["matmul/large"]
+    _, plan = ops.linear.plan_of(plain_gpu, Spec((4096, 64), "float32"), Spec((4096, 64), "q8_0"))
+    assert [d.kernel.label for d in plan.dispatches] == ["matmul/linear_large:q8_0"]
 
 
 @pytest.mark.parametrize("rows", [1, 15, 16, 17, 64, 200])

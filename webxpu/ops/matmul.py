@@ -20,7 +20,9 @@ _COLUMNS = 64
 _ROWS = (64, 48, 32, 16)
 # Workgroups that keep a big GPU busy: with fewer, smaller tiles are faster than better reuse.
 _BUSY_GROUPS = 128
-_BUSY_GROUPS_CPU = 4
+# Outputs of a workgroup of linear.cpu.wgsl: rows share unpacked weights.
+_CPU_ROWS = 16
+_CPU_COLUMNS = 128
 
 
 @op
@@ -47,7 +49,7 @@ def _(a: Spec, b: Spec) -> Spec:
 @matmul.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, b: Spec) -> Plan:
     (m, k), n = a.shape, b.shape[1]
-    large, rows, groups = tile(gpu, m, n, whole=k % 4 == 0 and n % 4 == 0)
+    large, rows, groups = tile(m, n, whole=k % 4 == 0 and n % 4 == 0)
     kernel = resolve(gpu, "matmul", "large" if large else "kernel")
     constants = {"N": n, "K": k} | ({} if large else {"ROWS": rows})
     return Plan([Dispatch(kernel, constants, [arg(0), arg(1), out(0)], fold(groups))])
@@ -78,24 +80,28 @@ def _(x: Spec, weight: Spec) -> Spec:
 def _(gpu: Gpu, outputs: Sequence[Spec], x: Spec, weight: Spec) -> Plan:
     n, k = weight.shape
     part = weight_part(weight.dtype, weight.shape)
-    large, rows, groups = tile(gpu, x.shape[0], n, whole=k % 4 == 0 and n % 4 == 0)
-    kernel = resolve(gpu, "matmul", "linear_large" if large else "linear", weights=part)
-    constants = {"N": n, "K": k} | ({} if large else {"ROWS": rows})
+    kernel = resolve(gpu, "matmul", "linear", weights=part)
+    constants = {"N": n, "K": k}
+    if kernel.variant.target == "cpu":
+        groups = -(-x.shape[0] // _CPU_ROWS) * -(-n // _CPU_COLUMNS)
+    else:
+        large, rows, groups = tile(x.shape[0], n, whole=k % 4 == 0 and n % 4 == 0)
+        kernel = resolve(gpu, "matmul", "linear_large", weights=part) if large else kernel
+        constants |= {} if large else {"ROWS": rows}
     return Plan([Dispatch(kernel, constants, [arg(1), arg(0), out(0)], fold(groups))])
 
 
-def tile(gpu: Gpu, m: int, n: int, *, whole: bool) -> tuple[bool, int, int]:
+def tile(m: int, n: int, *, whole: bool) -> tuple[bool, int, int]:
     """Whether the large kernel is taken, the rows of a tile otherwise, and the number of workgroups.
 
     `whole`: rows are whole vec4s, which the large kernels need. Of the tiles that give every core work the tallest wins
     that computes at most a quarter more rows than the leanest.
     """
-    busy = _BUSY_GROUPS_CPU if gpu.target == "cpu" else _BUSY_GROUPS
     groups = -(-m // _LARGE) * -(-n // _LARGE)
-    if whole and 2 * m > _LARGE and groups >= busy:
+    if whole and 2 * m > _LARGE and groups >= _BUSY_GROUPS:
         return True, _LARGE, groups
     across = -(-n // _COLUMNS)
-    heights = [r for r in _ROWS if -(-m // r) * across >= busy] or [_ROWS[-1]]
+    heights = [r for r in _ROWS if -(-m // r) * across >= _BUSY_GROUPS] or [_ROWS[-1]]
     padded = {r: -(-m // r) * r for r in heights}
     rows = next(r for r in heights if padded[r] <= 1.25 * min(padded.values()))
     return False, rows, padded[rows] // rows * across
