@@ -35,9 +35,9 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let job = wid.x + wid.y * num.x;
+    let job = min(wid.x + wid.y * num.x, H * PARTS - 1u); // a folded grid may have a few too many
     let thread = subgroup * lanes + lane;
-    let head = min(job / PARTS, H - 1u);
+    let head = job / PARTS;
     let kv_head = head / (H / G);
     let keys = select(0u, state.position + 1u, is_live(0u));
     let step = (keys + PARTS - 1u) / PARTS;
@@ -46,7 +46,7 @@ fn main(
 
     let column = thread % WIDE;
     let share = thread / WIDE;
-    let shares = THREADS / WIDE; // of a tile's keys
+    let shares = THREADS / WIDE; // of a tile's keys; threads of a broken share work for nothing
     var largest = LOWEST;
     var sum = vec4<f32>();
     var weight = 0.0;
@@ -65,7 +65,7 @@ fn main(
             score += quadSwapX(score);
             score += quadSwapY(score);
             if (thread % 4u == 0u) {
-                scores[key] = select(LOWEST, score, key < count);
+                scores[key] = score; // past `count` never read
             }
         }
         workgroupBarrier();
@@ -78,7 +78,7 @@ fn main(
         largest = most;
         sum *= shrink;
         weight *= shrink;
-        if (share < min(shares, count)) {
+        if (share < count) {
             let first = exp(scores[share] - largest);
             sum += first * early;
             weight += first;

@@ -30,8 +30,8 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let job = wid.x + wid.y * num.x;
-    let head = min(job / PARTS, H - 1u);
+    let job = min(wid.x + wid.y * num.x, H * PARTS - 1u); // a folded grid may have a few too many
+    let head = job / PARTS;
     let kv_head = head / (H / G);
     let keys = select(0u, state.position + 1u, is_live(0u));
     let step = (keys + PARTS - 1u) / PARTS;
@@ -40,7 +40,7 @@ fn main(
 
     let column = thread % WIDE;
     let share = thread / WIDE;
-    let shares = THREADS / WIDE; // of a tile's keys
+    let shares = THREADS / WIDE; // of a tile's keys; threads of a broken share work for nothing
     var largest = LOWEST;
     var sum = vec4<f32>();
     var weight = 0.0;
@@ -64,12 +64,10 @@ fn main(
         largest = most;
         sum *= shrink;
         weight *= shrink;
-        if (share < shares) {
-            for (var key = share; key < count; key += shares) {
-                let p = exp(scores[key] - largest);
-                sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
-                weight += p;
-            }
+        for (var key = share; key < count; key += shares) {
+            let p = exp(scores[key] - largest);
+            sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
+            weight += p;
         }
         workgroupBarrier();
     }

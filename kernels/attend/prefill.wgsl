@@ -30,13 +30,14 @@ var<workgroup> queries: array<vec4<f32>, ROWS * STRIDE>;
 var<workgroup> p: array<f32, ROWS * (KEYS + 1u)>;
 var<workgroup> maxima: array<f32, THREADS>;
 
-// Brings columns [chunk * 64, + 64) of 32 keys or values into workgroup memory; 0 past D.
+// Brings columns [chunk * 64, + 64) of 32 keys or values into workgroup memory. Past D the last column repeats: a query
+// is 0 there, and sums of values are not stored.
 fn load_tile(first: u32, last: u32, kv_head: u32, value_rows: u32, chunk: u32, thread: u32) {
     for (var i = thread; i < KEYS * CHUNK; i += THREADS) {
         let key = min(first + i / CHUNK, last);
         let c = chunk * CHUNK + i % CHUNK;
         let at = ((key_row(key) + value_rows) * G + kv_head) * WIDE + min(c, WIDE - 1u);
-        tile[i / CHUNK * STRIDE + i % CHUNK] = select(vec4<f32>(), cache[at], c < WIDE);
+        tile[i / CHUNK * STRIDE + i % CHUNK] = cache[at];
     }
 }
 

@@ -18,8 +18,8 @@ def _case(type_name: str, v: int, k: int, position: int, length: int = 40) -> tu
     return weight_of(type_name, v, k), history, State(position=position, capacity=length).to_words()
 
 
-def _outside() -> tuple[Any, ...]:
-    weight, history, state = _case("q8_0", 33, 64, 2)
+def _outside(type_name: str) -> tuple[Any, ...]:
+    weight, history, state = _case(type_name, 33, 64, 2)
     history[3:7] = [-1, 33, 32, 2**31 - 1]
     return weight, history, state
 
@@ -33,6 +33,6 @@ CASES = [
         Case("embed", f"{t}-{rows}x{k}", partial(_case, t, 67, k, 3), {"rows": rows})
         for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32)]
     ),
-    Case("embed", "ids-outside", _outside, {"rows": 6}),
+    *(Case("embed", f"{t}-ids-outside", partial(_outside, t), {"rows": 6}) for t in ("f32", "q8_0")),
     Case("embed", "past-the-history", partial(_case, "q4_1", 67, 64, 38), {"rows": 5}),
 ]

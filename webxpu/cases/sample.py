@@ -31,10 +31,14 @@ def is_settled(logits: NDArray[np.float32], state: State, slack: float = SLACK) 
     return bool(np.argmax(more) == np.argmax(less) and (len(best) == 1 or best[1] - best[0] > slack))
 
 
-def _case(v: int, seed: int, amp: float = 8, **options: Any) -> tuple[Any, ...]:
+def _case(v: int, seed: int, amp: float = 8, filtered: bool = False, **options: Any) -> tuple[Any, ...]:
+    """With `filtered`, one in which another token would win without the filters."""
     logits = uniform((v,), v, amp=amp)
     for tried in count(seed):
         state = State(position=3, capacity=20, step=tried % 7, seed=tried, **options)
+        free = replace(state, top_k=0, top_p=1.0, min_p=0.0)
+        if filtered and np.argmax(scores(logits, state)) == np.argmax(scores(logits, free)):
+            continue
         if is_settled(logits, state):
             return logits, np.full(20, -1, np.int32), state.to_words()
     raise AssertionError
@@ -58,24 +62,27 @@ def _equal(temperature: float) -> tuple[Any, ...]:
     return np.full(300, 1.25, np.float32), history, state
 
 
-_OPTIONS: dict[str, dict[str, Any]] = {
+_FREE: dict[str, dict[str, Any]] = {
     "greedy": {"temperature": 0.0, "top_k": 3},
     "plain": {"temperature": 1.0},
     "hot": {"temperature": 5.0},
     "cold": {"temperature": 0.01},
-    "top-k": {"temperature": 2.0, "top_k": 40},
-    "top-k-1": {"temperature": 2.0, "top_k": 1},
     "top-k-above-v": {"temperature": 2.0, "top_k": 2**32 - 1},
-    "top-p": {"temperature": 2.0, "top_p": 0.7},
+}
+_FILTERED: dict[str, dict[str, Any]] = {
+    "top-k": {"temperature": 4.0, "top_k": 40},
+    "top-k-1": {"temperature": 2.0, "top_k": 1},
+    "top-p": {"temperature": 4.0, "top_p": 0.3},
     "top-p-tiny": {"temperature": 2.0, "top_p": 1e-6},
-    "min-p": {"temperature": 2.0, "min_p": 0.2},
-    "all": {"temperature": 1.5, "top_k": 200, "top_p": 0.8, "min_p": 0.02},
+    "min-p": {"temperature": 4.0, "min_p": 0.5},
+    "all": {"temperature": 3.0, "top_k": 300, "top_p": 0.8, "min_p": 0.02},
 }
 
 CASES = [
+    *(Case("sample", name, partial(_case, 5000, 1, **options)) for name, options in _FREE.items()),
     *(
-        Case("sample", name, partial(_case, 5000, 1, **options), quick=name == "all")
-        for name, options in _OPTIONS.items()
+        Case("sample", name, partial(_case, 5000, 1, filtered=True, **options), quick=name == "all")
+        for name, options in _FILTERED.items()
     ),
     *(
         Case(
