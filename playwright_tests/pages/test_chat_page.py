@@ -193,6 +193,15 @@ def test_a_question_stopped_before_any_answer_is_given_back(chat: ChatPage) -> N
     expect(chat.page.locator("#welcome")).to_be_visible()
 
 
+def test_an_empty_reply_is_shown_as_one(chat: ChatPage) -> None:
+    chat.script(replies=[[], ["Something."]])
+    chat.ask("Nothing?")
+    chat.answered()
+    expect(chat.page.locator(".reply .meta")).to_have_text("The model ended its reply at once")
+    chat.page.get_by_role("button", name="Regenerate").click()
+    expect(chat.replies).to_have_text("Something.")
+
+
 def test_regenerate_asks_the_same_again_and_stands_at_the_last_reply_only(chat: ChatPage) -> None:
     chat.script(replies=[["First."], ["Second."], ["Third."]])
     chat.ask("One?")
@@ -445,6 +454,14 @@ def test_a_reply_that_breaks_off_stays_and_says_so(chat: ChatPage) -> None:
     chat.ask("Again?")
     chat.answered(2)
     expect(chat.notice).to_have_count(0)
+
+
+def test_a_conversation_that_outgrew_the_model_is_told_from_a_fault(chat: ChatPage) -> None:
+    message = "generate: ids must leave room in the context of 512 tokens, got 600. Load the model with larger"
+    chat.script(replies=[[]], chatError={"name": "ShapeError", "message": message})
+    chat.ask("One more?")
+    expect(chat.notice).to_contain_text("The conversation no longer fits into the model's context")
+    expect(chat.prompt).to_have_value("One more?")
 
 
 def test_a_lost_gpu_is_told_and_one_button_brings_the_model_back(chat: ChatPage) -> None:

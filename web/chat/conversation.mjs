@@ -109,14 +109,14 @@ export function createConversation(thread, hooks) {
     run = null;
     const { view } = mine;
     const content = view.source();
-    if (content) {
+    if (content || (!mine.stopped && !failure)) {
       const meta = describeEnd(failure ? "error" : reason, mine.meter);
       view.finish(meta);
       messages.push({ role: "assistant", content, meta });
       views.push(view);
       hooks.announce(`Reply: ${content.slice(0, ANNOUNCED_CHARACTERS)}`);
     } else {
-      view.remove(); // nothing was said: as if it had not been asked
+      view.remove(); // it never began: as if it had not been asked
       hooks.giveBack(dropLast()?.content ?? "");
     }
     hooks.onBusy(false);
@@ -210,6 +210,7 @@ function describeEnd(reason, meter) {
     context: "The model's context is full",
     error: "Broke off",
   }[reason];
+  if (meter.tokens === 0) return "The model ended its reply at once";
   const tokens = `${meter.tokens} ${meter.tokens === 1 ? "token" : "tokens"}`;
   return [why, tokens, meter.speed()].filter(Boolean).join(" · ");
 }
