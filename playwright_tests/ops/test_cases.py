@@ -4,66 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from playwright_tests.ops.gpu_page import SENTINEL, GpuPage
+from tests.gpu.planner import Planner
 from webxpu import ops
 from webxpu.cases.case import EXACT, Case, agree, gather_cases
-from webxpu.gpu import plan as plans
-from webxpu.gpu.kernels import Variant, variants
 from webxpu.gpu.op import Op
 from webxpu.gpu.op import spec as spec_of
-from webxpu.gpu.plan import Plan, Spec
-from webxpu.gpu.target import Gpu
 
 CASES = gather_cases()
-# A limit that nearly every grid passes, so that its kernels run folded too.
-FEW_GROUPS = 3
 Ran = Counter[tuple[str, str]]
-
-
-class Planner:
-    """Makes the different plans of one call."""
-
-    def __init__(self, op: Op, specs: Sequence[Spec], kwargs: Mapping[str, Any]) -> None:
-        self.op, self.specs, self.kwargs = op, specs, kwargs
-        self.found: list[tuple[str, Plan]] = []
-
-    def add(self, gpu: Gpu, note: str = "") -> Plan:
-        """The plan for a device, kept unless an equal one is there already."""
-        _, plan = self.op.plan_of(gpu, *self.specs, **self.kwargs)
-        if all(work(plan) != work(other) for _, other in self.found):
-            names = dict.fromkeys(f"{d.kernel.op}/{d.kernel.variant.name}" for d in plan.dispatches)
-            self.found.append((" + ".join(names) + note, plan))
-        return plan
-
-    def add_all(self, gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Plans for an unknown device and for a CPU, which may take other kernels and tiles; for every other variant of
-        each kernel; and one whose grids are folded."""
-        for target in (gpu.target, None, "cpu"):
-            known = replace(gpu, target=target)
-            kernels = {(d.kernel.op, d.kernel.variant.entry) for d in self.add(known).dispatches}
-            for folder, entry in sorted(kernels):
-                for variant in variants(folder):
-                    if variant.entry == entry and can_run(gpu, variant):
-                        self.add(known.override({f"{folder}/{entry}": variant.name}))
-        if all(d.grid[1] == 1 for d in self.found[0][1].dispatches):
-            with monkeypatch.context() as patch:
-                patch.setattr(plans, "MAX_GROUPS", FEW_GROUPS)
-                self.add(gpu, " folded")
-
-
-def work(plan: Plan) -> list[tuple[Any, ...]]:
-    """What a plan does, whatever the way on which its kernels were found."""
-    return [(d.kernel.label, dict(d.constants), list(d.bindings), d.grid) for d in plan.dispatches]
-
-
-def can_run(gpu: Gpu, variant: Variant) -> bool:
-    return gpu.features.issuperset({*variant.features, *filter(None, [variant.dtype])})
 
 
 def expected(op: Op, case: Case, args: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
@@ -73,15 +27,13 @@ def expected(op: Op, case: Case, args: tuple[Any, ...]) -> tuple[np.ndarray, ...
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_case_agrees_with_its_numpy_body(
-    case: Case, gpu_page: GpuPage, count_run: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_case_agrees_with_its_numpy_body(case: Case, gpu_page: GpuPage, count_run: Ran) -> None:
     op: Op = getattr(ops, case.op)
     args = case.make()
     planner = Planner(op, [spec_of(a) for a in args], case.kwargs)
     planner.add(gpu_page.gpu)
     if gpu_page.limits == "adapter":
-        planner.add_all(gpu_page.gpu, monkeypatch)
+        planner.add_all(gpu_page.gpu)
     outputs = expected(op, case, args) if not op.writes else ()
     if outputs and all(array.size == 0 for array in outputs):
         return  # as Device.dispatch does: nothing is asked of the GPU

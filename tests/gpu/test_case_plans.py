@@ -6,15 +6,14 @@ The cases run on a GPU in playwright_tests/ops. What is shown here is that they 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
+from tests.gpu.planner import Planner
 from webxpu import ops
 from webxpu.cases.case import Case, gather_cases
 from webxpu.data import data_folder
-from webxpu.gpu.kernels import assemble, variants
+from webxpu.gpu.kernels import assemble
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Dispatch
 from webxpu.gpu.target import FEATURES, TARGETS, Gpu
@@ -36,23 +35,17 @@ ACCESS = {"storage, read": "read", "storage, read_write": "read_write", "uniform
 PARTS = sorted(path.stem for path in (data_folder("kernels") / "_with" / "weights").glob("*.wgsl"))
 
 
-def dispatches(case: Case) -> Iterator[Dispatch]:
-    """Those of every plan that some device gets: of each target, with and without features, by each variant."""
-    op = getattr(ops, case.op)
-    specs = [spec_of(a) for a in case.make()]
-    for gpu in (PLAIN, *(replace(RICH, target=target) for target in (None, *TARGETS))):
-        _, own = op.plan_of(gpu, *specs, **case.kwargs)
-        yield from own.dispatches
-    for folder, entry in {(d.kernel.op, d.kernel.variant.entry) for d in own.dispatches}:
-        for variant in variants(folder):
-            if variant.entry == entry:
-                _, named = op.plan_of(RICH.override({f"{folder}/{entry}": variant.name}), *specs, **case.kwargs)
-                yield from named.dispatches
+def dispatches(case: Case) -> list[Dispatch]:
+    """Those of every plan that some device gets, with and without features, of each target, by each variant."""
+    planner = Planner(getattr(ops, case.op), [spec_of(a) for a in case.make()], case.kwargs)
+    planner.add(PLAIN)
+    planner.add_all(RICH, TARGETS)
+    return [dispatch for _, plan in planner.found for dispatch in plan.dispatches]
 
 
 @pytest.fixture(scope="module")
 def planned() -> dict[str, list[Dispatch]]:
-    return {str(case): list(dispatches(case)) for case in CASES}
+    return {str(case): dispatches(case) for case in CASES}
 
 
 @pytest.mark.parametrize("name", NAMES)
