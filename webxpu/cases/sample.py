@@ -32,8 +32,11 @@ def is_settled(logits: NDArray[np.float32], state: State, slack: float = SLACK) 
 
 
 def _case(v: int, seed: int, amp: float = 8, filtered: bool = False, **options: Any) -> tuple[Any, ...]:
-    """With `filtered`, one in which another token would win without the filters."""
-    logits = uniform((v,), v, amp=amp)
+    return _settled(uniform((v,), v, amp=amp), seed, filtered, **options)
+
+
+def _settled(logits: NDArray[np.float32], seed: int, filtered: bool, **options: Any) -> tuple[Any, ...]:
+    """The first seed whose draw is settled; with `filtered`, one where another token would win without the filters."""
     for tried in count(seed):
         state = State(position=3, capacity=20, step=tried % 7, seed=tried, **options)
         free = replace(state, top_k=0, top_p=1.0, min_p=0.0)
@@ -49,6 +52,19 @@ def _ties_at_the_threshold() -> tuple[Any, ...]:
     logits, history, state = _case(700, 11, temperature=2.0, top_k=4)
     logits[np.argsort(logits)[-12:-3]] = np.sort(logits)[-4]
     return logits, history, state
+
+
+def _sums_past_32_bits() -> tuple[Any, ...]:
+    """404 tokens, 101 in every 1,024, just reach top_p: a sum that loses a carry does not, and keeps all the others."""
+    logits = np.full(4096, -1, np.float32)
+    logits.reshape(4, 1024)[:, 300:401] = 0
+    top_p = 404 / (404 + 3692 * np.exp(-1)) * (1 - 3e-4)
+    return _settled(logits, 1, True, temperature=1.0, top_p=top_p)
+
+
+def _sums_below_32_bits() -> tuple[Any, ...]:
+    """All weights together fit one word, and the draw is not the most likely token."""
+    return _settled(np.array([1, -2, 0], np.float32), 1, True, temperature=1.5, top_p=0.8)
 
 
 def _some_banned() -> tuple[Any, ...]:
@@ -95,6 +111,8 @@ CASES = [
         for seed in (0, 2**32 - 1, 2**32, 2**64 - 50)
     ),
     Case("sample", "ties-at-the-threshold", _ties_at_the_threshold),
+    Case("sample", "sums-past-32-bits", _sums_past_32_bits),
+    Case("sample", "sums-below-32-bits", _sums_below_32_bits),
     Case("sample", "some-banned", _some_banned),
     Case("sample", "equal-logits", partial(_equal, 1.0)),
     Case("sample", "equal-logits-greedy", partial(_equal, 0.0)),
