@@ -31,16 +31,18 @@ def is_settled(logits: NDArray[np.float32], state: State, slack: float = SLACK) 
     return bool(np.argmax(more) == np.argmax(less) and (len(best) == 1 or best[1] - best[0] > slack))
 
 
+_NO_FILTER = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+
+
 def _case(v: int, seed: int, amp: float = 8, filtered: bool = False, **options: Any) -> tuple[Any, ...]:
-    return _settled(uniform((v,), v, amp=amp), seed, filtered, **options)
+    return _settled(uniform((v,), v, amp=amp), seed, _NO_FILTER if filtered else {}, **options)
 
 
-def _settled(logits: NDArray[np.float32], seed: int, filtered: bool, **options: Any) -> tuple[Any, ...]:
-    """The first seed whose draw is settled; with `filtered`, one where another token would win without the filters."""
+def _settled(logits: NDArray[np.float32], seed: int, unlike: dict[str, Any], **options: Any) -> tuple[Any, ...]:
+    """The first seed whose draw is settled, and with `unlike` one where another token wins under those options."""
     for tried in count(seed):
         state = State(position=3, capacity=20, step=tried % 7, seed=tried, **options)
-        free = replace(state, top_k=0, top_p=1.0, min_p=0.0)
-        if filtered and np.argmax(scores(logits, state)) == np.argmax(scores(logits, free)):
+        if unlike and np.argmax(scores(logits, state)) == np.argmax(scores(logits, replace(state, **unlike))):
             continue
         if is_settled(logits, state):
             return logits, np.full(20, -1, np.int32), state.to_words()
@@ -59,12 +61,19 @@ def _sums_past_32_bits() -> tuple[Any, ...]:
     logits = np.full(4096, -1, np.float32)
     logits.reshape(4, 1024)[:, 300:401] = 0
     top_p = 404 / (404 + 3692 * np.exp(-1)) * (1 - 3e-4)
-    return _settled(logits, 1, True, temperature=1.0, top_p=top_p)
+    return _settled(logits, 1, _NO_FILTER, temperature=1.0, top_p=top_p)
 
 
 def _sums_below_32_bits() -> tuple[Any, ...]:
     """All weights together fit one word, and the draw is not the most likely token."""
-    return _settled(np.array([1, -2, 0], np.float32), 1, True, temperature=1.5, top_p=0.8)
+    return _settled(np.array([1, -2, 0], np.float32), 1, _NO_FILTER, temperature=1.5, top_p=0.8)
+
+
+def _top_p_of_what_top_k_left() -> tuple[Any, ...]:
+    """top_p 0.5 is reached by two of the four tokens that top-k leaves, and not by the four among all."""
+    logits = np.full(1000, -2, np.float32)
+    logits[[900, 20, 400, 70]] = 0, -0.5, -0.6, -0.7
+    return _settled(logits, 1, {"top_p": 1.0}, temperature=1.0, top_k=4, top_p=0.5)
 
 
 def _some_banned() -> tuple[Any, ...]:
@@ -113,6 +122,7 @@ CASES = [
     Case("sample", "ties-at-the-threshold", _ties_at_the_threshold),
     Case("sample", "sums-past-32-bits", _sums_past_32_bits),
     Case("sample", "sums-below-32-bits", _sums_below_32_bits),
+    Case("sample", "top-p-of-what-top-k-left", _top_p_of_what_top_k_left),
     Case("sample", "some-banned", _some_banned),
     Case("sample", "equal-logits", partial(_equal, 1.0)),
     Case("sample", "equal-logits-greedy", partial(_equal, 0.0)),
