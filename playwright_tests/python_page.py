@@ -1,4 +1,4 @@
-"""A page that runs Python: Pyodide and the wheel from the site, with the bridge registered as `bridge/worker.mjs` does."""
+"""A page that runs Python: Pyodide and the wheel from the site, the bridge registered as `bridge/worker.mjs` does."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ its golden. One page with one Python serves all of them."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -346,3 +347,24 @@ def test_the_real_model_gives_the_goldens_ids(
     print(
         f"{timings['prefill_tokens']} prompt tokens in {timings['prefill_ms'] / 1e3:.1f} s, then {pace:.2f} s a token"
     )
+
+
+def test_the_readmes_example_does_what_its_comments_say(python: PythonPage, site_server: Server) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    example = readme.split("```python\n")[1].split("```")[0]
+    address = "https://example.org/SmolLM2-135M-Instruct.Q4_1.gguf"
+    assert address in example
+    example = example.replace(address, f"{site_server.url}/models/{read_lock()[DEFAULT_MODEL].file}")
+    said = python.run(f"""
+import contextlib, io
+said = io.StringIO()
+with contextlib.redirect_stdout(said):
+{"".join(f"    {line}" + chr(10) for line in example.splitlines() if line)}
+model.free()
+device.close()
+return said.getvalue()
+""")
+    rows, answer = said.split("]]")
+    want = np.exp([1.0, 2.0, 3.0]) / np.exp([1.0, 2.0, 3.0]).sum()
+    np.testing.assert_allclose(np.array(re.findall(r"0\.\d+", rows), float), np.tile(want, 2), rtol=1e-5)
+    assert answer.strip() == "The capital of Japan is Tokyo."
