@@ -60,7 +60,8 @@ fn main(
     for (var mask = lanes / 2u; mask > 0u; mask /= 2u) {
         sum += subgroupShuffleXor(sum, mask);
     }
-    // Lane i of the group writes row i, so that the writes are side by side.
+    // Lane i of the group writes row i, so that the writes are side by side. (Without the guards a lane past the end would
+    // write the last row's sum again: no test can tell.)
     let i = lane % lanes;
     if (lanes >= ROWS) {
         if (i < ROWS && row + i < N) {

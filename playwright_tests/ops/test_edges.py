@@ -23,9 +23,11 @@ def by_every_plan(page: GpuPage, op: Op, args: tuple[Any, ...], **kwargs: Any) -
 
 
 def weights(k: int, rows: int = 5) -> np.ndarray:
-    """All ones; the second row begins with a NaN, which a kernel that reads past the first row would meet."""
+    """All ones; the second row begins with a NaN, which a kernel that reads past the first row would meet. The fourth
+    ends with an infinity."""
     matrix = np.ones((rows, k), np.float32)
     matrix[1, 0] = np.nan
+    matrix[3, -1] = np.inf
     return matrix
 
 
@@ -43,7 +45,7 @@ def brains(matrix: np.ndarray) -> Blocks:
 def test_a_matvec_keeps_rows_apart_and_an_infinity_at_the_end(gpu_page: GpuPage, stored: Any, k: int) -> None:
     x = np.ones(k, np.float32)
     for name, out in by_every_plan(gpu_page, ops.matvec, (stored(weights(k)), x)).items():
-        assert (out[0], np.isnan(out[1]), out[2]) == (k, True, k), name
+        assert (out[0], np.isnan(out[1]), out[2], out[3]) == (k, True, k, np.inf), name
     x[-1] = np.inf
     for name, out in by_every_plan(gpu_page, ops.matvec, (stored(weights(k)), x)).items():
         assert (out[0], out[4]) == (np.inf, np.inf), name
@@ -59,7 +61,7 @@ def test_linear_keeps_rows_apart_and_an_infinity_at_the_end(
     x[2, 0] = np.nan
     for name, out in by_every_plan(gpu_page, ops.linear, (x, stored(weights(k, n)))).items():
         assert (out[0, [0, 2]] == np.inf).all(), name
-        assert (out[1, 0], out[1, n - 1]) == (k, k), name
+        assert (out[1, 0], out[1, n - 1], out[1, 3]) == (k, k, np.inf), name
         assert np.isnan(out[:, 1]).all(), name
         assert np.isnan(out[2]).all(), name
 

@@ -42,7 +42,7 @@ def _tiny_scales(type_name: str) -> tuple[Blocks, F32]:
 CASES = [
     *(
         Case("matvec", f"f32-{n}x{k}", partial(_waves, n, k), quick=n == 5)
-        for n, k in [(1, 8), (5, 256), (3, 300), (7, 1027), (2, 2560), (65, 4), (129, 36), (64, 33), (3, 1)]
+        for n, k in [(1, 8), (5, 256), (3, 300), (7, 1027), (2, 2560), (65, 4), (3, 4), (129, 36), (64, 33), (3, 1)]
     ),
     Case("matvec", "columns-past-256", _late_columns),
     Case("matvec", "no-columns", lambda: (np.zeros((5, 0), np.float32), np.zeros(0, np.float32))),
