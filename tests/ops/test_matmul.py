@@ -1,11 +1,13 @@
 """matmul and linear: their values, errors and plans. The GPU's cases are webxpu/cases/matmul.py."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from webxpu import ops
+from webxpu.cases.case import uniform
 from webxpu.errors import ShapeError
 from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Spec
@@ -35,8 +37,10 @@ def test_a_block_weight_is_what_gguf_makes_of_it(golden, name):
 
 
 def test_sums_are_wider_than_float32():
-    assert ops.matmul(np.array([[1e8, 1, -1e8]], np.float32), ones(3, 1)) == [[1]]
-    assert ops.linear(ones(1, 3), np.array([[1e8, 1, -1e8]], np.float32)) == [[1]]
+    a, b = uniform((1, 4096), seed=1), uniform((1, 4096), seed=2)
+    exact = np.float32(math.fsum(float(v) * float(w) for v, w in zip(a[0], b[0], strict=True)))
+    assert ops.matmul(a, b.T) == [[exact]]
+    assert ops.linear(a, b) == [[exact]]
 
 
 def test_no_columns_give_zeros_and_no_rows_nothing():

@@ -1,10 +1,14 @@
 """matvec: its values, its errors and its plans. The GPU's cases are webxpu/cases/matvec.py."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from webxpu import ops
-from webxpu.cases.case import block_weight
+from webxpu.cases.case import block_weight, uniform
+from webxpu.data import data_folder
 from webxpu.errors import ShapeError, Unsupported
 from webxpu.gpu.kernels import assemble, variants
 from webxpu.gpu.plan import Spec
@@ -29,8 +33,9 @@ def test_a_block_weight_is_what_gguf_makes_of_it(golden, name):
 
 
 def test_the_sum_is_wider_than_float32():
-    weight = np.array([[1e8, 1, -1e8]], np.float32)
-    assert ops.matvec(weight, ONES) == [1]
+    weight, x = uniform((1, 4096), seed=1), uniform((4096,), seed=2)
+    exact = math.fsum(float(w) * float(v) for w, v in zip(weight[0], x, strict=True))
+    assert ops.matvec(weight, x) == np.float32(exact)
 
 
 def test_no_columns_give_zeros():
@@ -64,8 +69,6 @@ def test_the_portable_kernels_have_no_barrier():
 
 
 def plan_text(op, name):
-    from webxpu.data import data_folder
-
     return (data_folder("kernels") / op / f"{name}.wgsl").read_text("utf-8")
 
 
@@ -100,8 +103,6 @@ def test_lanes_and_rows_follow_the_size(wide_gpu, n, chunks, lanes, rows):
 @pytest.mark.parametrize("sizes", [(4, 4), (8, 32), (32, 32), (64, 64)])
 @pytest.mark.parametrize("n", [1, 127, 128, 129, 49_152])
 def test_the_grid_covers_every_row_at_every_subgroup_size(wide_gpu, n, sizes):
-    from dataclasses import replace
-
     gpu = replace(wide_gpu, subgroup_sizes=sizes)
     _, plan = ops.matvec.plan_of(gpu, Spec((n, 576), "q4_1"), Spec((576,), "float32"))
     (dispatch,) = plan.dispatches
