@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.host.processes import hear_ctrl_c
 from webxpu.host.assets import DEFAULT_MODEL
 from webxpu.host.fetch import asset
 from webxpu.host.run import RESULT_KEYS
@@ -51,7 +52,7 @@ def test_text_streams_to_standard_output_and_ctrl_c_keeps_what_came():
     model = asset(DEFAULT_MODEL)
     command = [*RUN, "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,", "--max-tokens", "400", "--model", str(model), *ADAPTER]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True, preexec_fn=hear_ctrl_c) as process:
         first = process.stdout.read(8)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all that run in it
         rest, stderr = process.communicate(timeout=END_S)

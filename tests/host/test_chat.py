@@ -9,13 +9,15 @@ import urllib.request
 
 import pytest
 
+from tests.host.processes import hear_ctrl_c
 from webxpu.host.chat import has_desktop
 
 
 def start(*arguments):
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     command = [sys.executable, "-m", "webxpu.host.cli", *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, preexec_fn=hear_ctrl_c, **pipes)
 
 
 def address_of(process):
