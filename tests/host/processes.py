@@ -4,5 +4,5 @@ import signal
 
 
 def hear_ctrl_c() -> None:
-    """For `preexec_fn`: a shell that starts a job in the background lets it ignore SIGINT, and its children inherit that."""
+    """For `preexec_fn`: a job that a shell starts in the background ignores SIGINT, and its children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
