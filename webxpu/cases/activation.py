@@ -5,9 +5,7 @@ import numpy as np
 from webxpu.cases.case import F32, Case, Tolerance, wave
 from webxpu.ops.activation import KINDS
 
-TOLERANCE = Tolerance(
-    1e-5, 2e-6, "worst 4.2e-7 absolute, of gelu and gelu_tanh near 0, where the error function is good to 1.5e-7"
-)
+TOLERANCE = Tolerance(1e-5, 2e-6, "worst 4.8e-7 absolute, of silu, gelu and gelu_tanh, on SwiftShader")
 # gelu and gelu_tanh differ most at 2.699; tanh overflows on some devices from 89.
 _PROBES = [300, 100, 89, 20, 8, 4, 3, 2.699, 2, 1, 0.5, 0.05, 1e-4]
 

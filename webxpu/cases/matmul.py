@@ -7,9 +7,7 @@ import numpy as np
 from webxpu.cases.case import F32, Case, Tolerance, block_weight, uniform, wave
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks
 
-TOLERANCE = Tolerance(
-    1e-5, 2e-5, "worst 6.7e-6 absolute at 300 x 260 x 300 on SwiftShader, where 1e-3 relative meets a sum that cancels"
-)
+TOLERANCE = Tolerance(1e-5, 2e-5, "worst 8.6e-6 absolute at 1x64x300 and 3e-5 relative at 65x66x33, on SwiftShader")
 # M, N, K, around tiles of 16, 32, 48, 64 and 128 rows and of 64 and 128 columns.
 SHAPES = [
     (1, 1, 1), (17, 16, 16), (16, 17, 31), (33, 47, 65), (65, 66, 33), (1, 64, 300), (64, 1, 32), (3, 5, 0),

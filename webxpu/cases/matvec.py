@@ -7,9 +7,7 @@ import numpy as np
 from webxpu.cases.case import F32, Case, Tolerance, block_weight, hashed, uniform, wave
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks
 
-TOLERANCE = Tolerance(
-    1e-5, 2e-5, "worst 3.1e-6 absolute at K = 2560 on SwiftShader, where 3e-4 relative meets a sum that cancels"
-)
+TOLERANCE = Tolerance(1e-5, 2e-5, "worst 5.3e-6 absolute at 2x2560 and 1.1e-5 relative at 20000x32, on SwiftShader")
 
 
 def _waves(n: int, k: int) -> tuple[F32, F32]:
