@@ -13,7 +13,7 @@ from tests.gpu.planner import Planner
 from webxpu import ops
 from webxpu.cases.case import Case, gather_cases
 from webxpu.data import data_folder
-from webxpu.gpu.kernels import assemble
+from webxpu.gpu.kernels import Kernel, Variant, assemble
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Dispatch
 from webxpu.gpu.target import FEATURES, TARGETS, Gpu
@@ -91,7 +91,7 @@ def test_every_kernel_file_and_every_weight_part_is_reached_by_a_case(planned):
 
 def test_every_shared_part_is_used_by_a_kernel():
     root = data_folder("kernels")
-    heads = [path.read_text("utf-8").partition("\n")[0] for path in root.glob("[!_]*/*.wgsl")]
+    heads = [path.read_text("utf-8").partition("\n")[0] for path in root.rglob("*.wgsl")]
     used = {part for head in heads if head.startswith("// with:") for part in head.removeprefix("// with:").split()}
     probed = {"sincos"}  # no op needs it yet; playwright_tests/ops/test_sincos.py proves it
     assert {path.stem for path in (root / "_with").glob("*.wgsl")} - probed <= used
@@ -99,10 +99,12 @@ def test_every_shared_part_is_used_by_a_kernel():
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_weight_part_offers_the_same_functions(part):
-    code = (data_folder("kernels") / "_with" / "weights" / f"{part}.wgsl").read_text("utf-8")
+    code = assemble(Kernel("matvec", Variant("kernel", "kernel"), part)).code
     x = "x: array<vec4<f32>, 8>"
     for signature in (
         f"fn dot_chunk(row: u32, chunk: u32, {x}) -> f32",
+        "fn octet_quads(octet: u32) -> vec2<u32>",
+        "fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32",
         f"fn dot32(row: u32, block: u32, {x}) -> f32",
         "fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8>",
     ):

@@ -167,3 +167,14 @@ def test_a_device_report_becomes_kernel_features_and_subgroup_sizes():
     without = describe({**report, "wgslFeatures": []})
     assert without.features == {"f16"}
     assert without.subgroup_sizes is None
+
+
+def test_a_part_may_name_parts_and_each_comes_once_before_what_needs_it(root):
+    folder = root(
+        op__kernel="// with: one two\nfn main() {}\n",
+        _with__one="// with: base\nfn one() {}\n",
+        _with__two="// with: base\nfn two() {}\n",
+        _with__base="fn base() {}\n",
+    )
+    module = assemble(resolve(PORTABLE, "op", root=folder), folder)
+    assert [s[0] for s in module.segments] == ["_with/base.wgsl", "_with/one.wgsl", "_with/two.wgsl", "op/kernel.wgsl"]

@@ -1,8 +1,8 @@
 """Kernel files: their names, which variant a device gets, and the WGSL module that is compiled for it.
 
 A file is `kernels/<op>/<entry>[.<target>][.<dtype>][.<feature>[+<feature>]].wgsl`. Its first line may name shared parts
-(`// with: weights sincos`); the module is the plain concatenation of those parts and the kernel. The part `weights`
-is `kernels/_with/weights/<type>.wgsl`, chosen by the weight's type.
+(`// with: weights sincos`), and so may a part's; the module is the plain concatenation of those parts and the kernel.
+The part `weights` is `kernels/_with/weights/<type>.wgsl`, chosen by the weight's type.
 """
 
 from __future__ import annotations
@@ -142,25 +142,33 @@ def resolve(
 
 @cache
 def assemble(kernel: Kernel, root: Path | None = None) -> Module:
-    """The kernel's module: its shared parts in the order named, then the kernel itself."""
+    """The kernel's module: its shared parts in the order named, each after the parts that it names, then the kernel."""
     base = root or data_folder("kernels")
-    file = f"{kernel.op}/{kernel.variant.name}.wgsl"
-    text = (base / file).read_text("utf-8")
-    first = text.partition("\n")[0]
-    parts = first.removeprefix("// with:").split() if first.startswith("// with:") else []
+    files: list[str] = []
+    _collect(f"{kernel.op}/{kernel.variant.name}.wgsl", kernel, base, files)
+    lines = [line for file in files for line in (base / file).read_text("utf-8").splitlines()]
     # Directives must stand before every declaration, so they move to the top of the module.
-    directives = [line for line in text.splitlines() if line.startswith(("enable ", "requires ", "diagnostic("))]
+    directives = list(dict.fromkeys(filter(_is_directive, lines)))
     code, segments = "".join(f"{line}\n" for line in directives), []
-    for part in [_part_file(part, kernel) for part in parts] + [file]:
-        body = (base / part).read_text("utf-8")
-        if part == file:
-            body = "".join(
-                ("\n" if line.rstrip("\n") in directives else line) for line in body.splitlines(keepends=True)
-            )
-        body = body if body.endswith("\n") else body + "\n"
-        segments.append((part, code.count("\n") + 1, body.count("\n")))
-        code += body
+    for file in files:
+        body = (base / file).read_text("utf-8").splitlines()
+        segments.append((file, code.count("\n") + 1, len(body)))
+        code += "".join("\n" if _is_directive(line) else f"{line}\n" for line in body)
     return Module(kernel.label, code, tuple(segments))
+
+
+def _is_directive(line: str) -> bool:
+    return line.startswith(("enable ", "requires ", "diagnostic("))
+
+
+def _collect(file: str, kernel: Kernel, base: Path, files: list[str]) -> None:
+    """Appends the file after the parts that its first line names, each once."""
+    first = (base / file).read_text("utf-8").partition("\n")[0]
+    for part in first.removeprefix("// with:").split() if first.startswith("// with:") else []:
+        name = _part_file(part, kernel)
+        if name not in files:
+            _collect(name, kernel, base, files)
+    files.append(file)
 
 
 def _part_file(part: str, kernel: Kernel) -> str:

@@ -1,6 +1,6 @@
 // Weights in Q4_0, w = d * (code - 8), as planes: 16 bytes of codes a block, all blocks; then one float16 scale d a
 // block. Byte j of a block holds weight j in its low nibble and weight j + 16 in its high one.
-// The functions are those of f32.wgsl.
+// The functions are those of quads.wgsl.
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 const CHUNK = 32u;

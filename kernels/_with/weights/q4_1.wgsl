@@ -1,6 +1,6 @@
 // Weights in Q4_1, w = d * code + m, in the file's blocks of five words: d and m in float16, then 16 bytes of codes.
 // Byte j of a block holds weight j in its low nibble and weight j + 16 in its high one.
-// The functions are those of f32.wgsl.
+// The functions are those of quads.wgsl.
 
 @group(0) @binding(0) var<storage, read> weights: array<u32>;
 const CHUNK = 32u;

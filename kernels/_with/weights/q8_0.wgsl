@@ -1,5 +1,5 @@
 // Weights in Q8_0, w = d * code, as planes: 32 int8 codes a block, all blocks; then one float16 scale d a block.
-// The functions are those of f32.wgsl.
+// The functions are those of quads.wgsl.
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 const CHUNK = 16u;
