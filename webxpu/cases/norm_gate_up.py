@@ -29,6 +29,7 @@ CASES = [
         Case("norm_gate_up", f"{t}-65x96", partial(_norm, t, 1, 65, 96), {"eps": 1e-5})
         for t in ("f32", *BLOCK_TYPES)
     ),
+    *(Case("norm_gate_up", f"{t}-ragged", partial(_norm, t, 1, 5, 44), {"eps": 1e-5}) for t in ("f16", "bf16")),
     Case("norm_gate_up", "smollm2", partial(_norm, "q4_1", 1, 1536, 576), {"eps": 1e-5}, quick=True),
     *(
         Case("norm_gate_up", f"{kind}", partial(_norm, "f32", 1, 9, 36), {"eps": 0.3, "kind": kind})

@@ -27,6 +27,7 @@ def _ties() -> tuple[Any, ...]:
 
 
 _SHAPES = [("q8_0", 1, 4099, 576, 1), ("f32", 1, 1, 4, 1), ("f32", 1, 63, 36, 1), ("q4_0", 1, 64, 64, 1)]
+_RAGGED = [("f16", 1, 70, 44, 1), ("bf16", 1, 70, 44, 1)]
 _ROWS = [("f32", 5, 67, 32, 3), ("q4_1", 3, 40, 32, 3), ("f32", 3, 5, 8, 9), ("f32", 3, 5, 8, 0)]
 
 CASES = [
@@ -38,7 +39,7 @@ CASES = [
     *(
         Case(op, f"{t}-{rows}x{v}x{k}-row-{n}", partial(_head, t, rows, v, k, n), {"eps": 1e-5}, quick=v == 4099)
         for op in ("norm_head", "norm_head_argmax")
-        for t, rows, v, k, n in [*_SHAPES, *_ROWS]
+        for t, rows, v, k, n in [*_SHAPES, *_RAGGED, *_ROWS]
     ),
     Case("norm_head_argmax", "ties", _ties, {"eps": 1e-5}),
 ]  # fmt: skip

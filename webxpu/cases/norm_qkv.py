@@ -57,6 +57,10 @@ CASES = [
         Case("norm_qkv", f"{t}-one-row", partial(_norm, t, 1, 96, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5))
         for t in ("f32", *BLOCK_TYPES)
     ),
+    *(
+        Case("norm_qkv", f"{t}-ragged", partial(_norm, t, 1, 44, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5))
+        for t in ("f16", "bf16")
+    ),
     Case(
         "norm_qkv", "smollm2", partial(_norm, "q4_1", 1, 576, 9, 3, 64, 65), _kw(9, 3, "adjacent", eps=1e-5), quick=True
     ),
