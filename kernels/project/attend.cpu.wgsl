@@ -1,5 +1,5 @@
 // with: weights
-// One thread computes one row and adds the residual, without a barrier: it multiplies each head's parts by the weights
+// One thread computes four rows and adds the residual, without a barrier: it multiplies each head's parts by the weights
 // first and joins them then. D is a multiple of 32.
 // Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
 // (1, H, PARTS) of max and sum, residual (1, N), out (1, N).
@@ -14,11 +14,12 @@ override PARTS: u32;
 @group(0) @binding(3) var<storage, read> residual: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-fn part_dot(row: u32, head: u32, part: u32) -> f32 {
-    var sum = 0.0;
+// Four rows against one part of one head; the loads of the part serve all four.
+fn part_dots(rows: vec4<u32>, head: u32, part: u32) -> vec4<f32> {
+    var sums = vec4<f32>();
     for (var block = 0u; block < D / 32u; block++) {
         let a = ((head * PARTS + part) * (D / 32u) + block) * 8u;
-        sum += dot32(row, head * (D / 32u) + block, array<vec4<f32>, 8>(
+        let x = array<vec4<f32>, 8>(
             acc[a],
             acc[a + 1u],
             acc[a + 2u],
@@ -27,36 +28,41 @@ fn part_dot(row: u32, head: u32, part: u32) -> f32 {
             acc[a + 5u],
             acc[a + 6u],
             acc[a + 7u],
-        ));
+        );
+        let b = head * (D / 32u) + block;
+        sums += vec4<f32>(dot32(rows.x, b, x), dot32(rows.y, b, x), dot32(rows.z, b, x), dot32(rows.w, b, x));
     }
-    return sum;
+    return sums;
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(16)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let row = (wid.x + wid.y * num.x) * 64u + local;
+    let row = ((wid.x + wid.y * num.x) * 16u + local) * 4u;
     if (row >= N) {
         return;
     }
-    var total = residual[row];
+    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
+    var total = vec4<f32>();
     for (var head = 0u; head < K / D; head++) {
         var largest = stats[head * PARTS].x;
         for (var part = 1u; part < PARTS; part++) {
             largest = max(largest, stats[head * PARTS + part].x);
         }
-        var sum = 0.0;
+        var sums = vec4<f32>();
         var weight = 0.0;
         for (var part = 0u; part < PARTS; part++) {
             let stat = stats[head * PARTS + part];
             let share = exp(stat.x - largest);
             weight += share * stat.y;
-            sum += share * part_dot(row, head, part);
+            sums += share * part_dots(rows, head, part);
         }
-        total += select(sum / weight, 0.0, weight == 0.0);
+        total += select(sums / weight, vec4<f32>(), weight == 0.0);
     }
-    out[row] = total;
+    for (var i = 0u; i < 4u; i++) {
+        out[rows[i]] = residual[rows[i]] + total[i];
+    }
 }

@@ -38,9 +38,9 @@ def test_what_does_not_fit_is_named(call, text):
         call(lambda *shape: np.zeros(shape, np.float32))
 
 
-def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu):
+def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_gpu):
     weight, gain = Spec((3072, 576), "q4_1"), Spec((576,), "float32")
-    for gpu, name, groups in [(plain_gpu, "kernel", 24), (wide_gpu, "kernel.subgroups", 384)]:
+    for gpu, name, groups in [(plain_gpu, "kernel", 24), (wide_gpu, "kernel.subgroups", 384), (cpu_gpu, "kernel", 6)]:
         _, plan = ops.norm_gate_up.plan_of(gpu, weight, Spec((1, 576), "float32"), gain, eps=1e-5)
         (dispatch,) = plan.dispatches
         assert (dispatch.kernel.label, dispatch.grid) == (f"norm_gate_up/{name}:q4_1", (groups, 1, 1))

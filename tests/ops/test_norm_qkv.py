@@ -90,7 +90,7 @@ def plan(gpu, rows):
 
 
 def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_gpu):
-    for gpu, name, groups in [(plain_gpu, "kernel", 8), (wide_gpu, "kernel.subgroups", 120), (cpu_gpu, "kernel", 8)]:
+    for gpu, name, groups in [(plain_gpu, "kernel", 8), (wide_gpu, "kernel.subgroups", 120), (cpu_gpu, "kernel", 4)]:
         (dispatch,) = plan(gpu, 1)
         assert (dispatch.kernel.label, dispatch.grid) == (f"norm_qkv/{name}:q4_1", (groups, 1, 1))
     many = [d.kernel.op for d in plan(wide_gpu, 16)]

@@ -51,10 +51,14 @@ def specs(weight, *shapes):
     return weight, *(Spec(s, "float32") for s in shapes)
 
 
-def test_one_row_is_one_dispatch_and_more_are_composed(wide_gpu):
+def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_gpu):
     weight = Spec((576, 1536), "q4_1")
     _, one = ops.project.plan_of(wide_gpu, *specs(weight, (1, 1536), (1, 576)))
     assert (labels(one), one.dispatches[0].grid) == (["project/kernel.subgroups:q4_1"], (144, 1, 1))
+    for gpu, units, groups in [(plain_gpu, 1, 9), (cpu_gpu, 4, 3)]:
+        (dispatch,) = ops.project.plan_of(gpu, *specs(weight, (1, 1536), (1, 576)))[1].dispatches
+        assert (dispatch.kernel.label, dispatch.grid) == ("project/kernel:q4_1", (groups, 1, 1))
+        assert dispatch.constants == {"N": 576, "K": 1536, "UNITS": units}
     _, many = ops.project.plan_of(wide_gpu, *specs(weight, (2, 1536), (2, 576)))
     assert labels(many)[1:] == ["elementwise/kernel"]
     assert many.scratch == [Spec((2, 576), "float32")]

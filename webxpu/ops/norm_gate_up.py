@@ -13,11 +13,11 @@ from webxpu.gpu.target import Gpu
 from webxpu.ops.activation import KINDS, activation, check_kind
 from webxpu.ops.matmul import linear
 from webxpu.ops.norm_qkv import check_norm
-from webxpu.ops.project import subgroups_of
+from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import weight_part
 
-# Rows of a workgroup of the portable kernels, and threads of the subgroups one, which takes a subgroup a gate.
+# Threads of a workgroup of the portable kernels, and of the subgroups one, which takes a subgroup a gate.
 WORKGROUP = 64
 THREADS = 128
 
@@ -86,5 +86,9 @@ def _(
     n, k = weight.shape
     kernel = resolve(gpu, "norm_gate_up", weights=weight_part(weight.dtype, weight.shape))
     constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps}
-    rows = subgroups_of(gpu, THREADS) if kernel.features else WORKGROUP
+    if kernel.features:
+        rows = subgroups_of(gpu, THREADS)
+    else:
+        constants["UNITS"] = units_of(gpu, 4)
+        rows = WORKGROUP * units_of(gpu, 4)
     return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // 2 // rows)))])

@@ -14,12 +14,12 @@ from webxpu.llm.state import State
 from webxpu.ops.cache import cache_write, check_cache
 from webxpu.ops.matmul import linear
 from webxpu.ops.matvec import check_weight
-from webxpu.ops.project import subgroups_of
+from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.ops.rope import PAIRS, Pairs, rope
 from webxpu.quant.ggml import weight_part
 
-# Pairs of rows of a workgroup of the portable kernels, and threads of the subgroups one, which takes a subgroup a pair.
+# Threads of a workgroup of the portable kernels, and of the subgroups one, which takes a subgroup a pair.
 WORKGROUP = 64
 THREADS = 128
 
@@ -180,7 +180,12 @@ def _(
         return c.plan()
     n, k = weight.shape
     kernel = resolve(gpu, "norm_qkv", weights=weight_part(weight.dtype, weight.shape))
-    heads_and_eps = {"HEADS": heads, "KV_HEADS": kv_heads, "D": cache.shape[4], "HALF": PAIRS[pairs], "EPS": eps}
+    heads_of = {"HEADS": heads, "KV_HEADS": kv_heads, "D": cache.shape[4], "HALF": PAIRS[pairs]}
+    constants = {"N": n, "K": k, "EPS": eps, **heads_of}
     bindings = [arg(0), arg(1), arg(2), arg(3), arg(4, "read_write"), arg(5), out(0), arg(6, "uniform")]
-    units = subgroups_of(gpu, THREADS) if kernel.features else WORKGROUP
-    return Plan([Dispatch(kernel, {"N": n, "K": k, **heads_and_eps}, bindings, fold(-(-n // 2 // units)))])
+    if kernel.features:
+        pairs_per_group = subgroups_of(gpu, THREADS)
+    else:
+        constants["UNITS"] = units_of(gpu, 2)
+        pairs_per_group = WORKGROUP * units_of(gpu, 2)
+    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // 2 // pairs_per_group)))])

@@ -14,8 +14,8 @@ from webxpu.ops.matmul import linear
 from webxpu.ops.matvec import check_weight
 from webxpu.quant.ggml import weight_part
 
-# Rows of a workgroup of the portable kernels, and threads of the subgroups ones, which take a subgroup a row.
-PORTABLE_ROWS = 64
+# Threads of a workgroup of the portable kernels, and of the subgroups ones, which take a subgroup a row.
+PORTABLE_THREADS = 64
 THREADS = 128
 ATTEND_THREADS = 256
 # Weights that a kernel decodes at once.
@@ -60,14 +60,25 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec
         return c.plan()
     n, k = weight.shape
     kernel = resolve(gpu, "project", weights=weight_part(weight.dtype, weight.shape))
-    rows = subgroups_of(gpu, THREADS) if kernel.features else PORTABLE_ROWS
-    return Plan([Dispatch(kernel, {"N": n, "K": k}, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // rows)))])
+    constants = {"N": n, "K": k}
+    if kernel.features:
+        rows = subgroups_of(gpu, THREADS)
+    else:
+        constants["UNITS"] = units_of(gpu, 4)
+        rows = PORTABLE_THREADS * constants["UNITS"]
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // rows)))])
 
 
 def subgroups_of(gpu: Gpu, threads: int) -> int:
     """The fewest subgroups that a workgroup of `threads` has on a device, which is what grids count on."""
     assert gpu.subgroup_sizes is not None, "a subgroups kernel was chosen for a device without subgroups"
     return threads // gpu.subgroup_sizes[1]
+
+
+def units_of(gpu: Gpu, most: int) -> int:
+    """How many outputs a thread of a portable kernel computes. A CPU adapter has few lanes and dear loads, so it takes
+    the most; a GPU wants every lane at work."""
+    return most if gpu.target == "cpu" else 1
 
 
 @op
@@ -103,6 +114,6 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec,
         c.call(project, c.args[0], joined, c.args[3], into=[out(0)])
         return c.plan()
     constants = {"N": n, "K": k, "D": d, "PARTS": parts}
-    rows = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_ROWS
+    rows = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_THREADS
     bindings = [arg(0), arg(1), arg(2), arg(3), out(0)]
     return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // rows)))])
