@@ -1,6 +1,6 @@
 // A workgroup of 256 threads computes a tile of 128 x 128 outputs, 8 x 8 a thread, from tiles of 16 columns of a and 16
-// rows of b; the next tiles are loaded while these are used. The tile of a lies column first, so that a thread reads
-// four of its rows at once; its quads are swapped about (`turned`) so that 32 lanes write to 32 banks.
+// rows of b; the next tiles are loaded while these are used. A thread writes whole vec4s of a tile: two that wrote
+// parts of one would race. The quads of a row of a are swapped about (`place`): eight rows' lie in different banks.
 // Reference: webxpu/ops/matmul.py `matmul`. a (M, K), b (K, N), out (M, N), K and N multiples of 4; M comes from the
 // length of out.
 
@@ -11,12 +11,11 @@ override K: u32;
 @group(0) @binding(1) var<storage, read> b: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
 
-var<workgroup> a_tile: array<vec4<f32>, 512>; // 16 columns of 32 quads
+var<workgroup> a_tile: array<vec4<f32>, 512>; // 128 rows of 4 quads of columns
 var<workgroup> b_tile: array<vec4<f32>, 512>; // 16 rows of 32 quads
 
-// Where rows 4 * group .. + 3 of a column lie.
-fn turned(column: u32, group: u32) -> u32 {
-    return column * 32u + (group ^ (column / 4u * 2u));
+fn place(row: u32, quad: u32) -> u32 {
+    return row * 4u + (quad ^ (row / 2u % 4u));
 }
 
 fn a_quad(row: u32, k: u32) -> vec4<f32> {
@@ -25,13 +24,6 @@ fn a_quad(row: u32, k: u32) -> vec4<f32> {
 
 fn b_quad(k: u32, quad: u32) -> vec4<f32> {
     return select(vec4<f32>(), b[min(k, K - 1u) * (N / 4u) + quad], k < K);
-}
-
-fn put_a(row: u32, column: u32, values: vec4<f32>) {
-    a_tile[turned(column, row / 4u)][row % 4u] = values.x;
-    a_tile[turned(column + 1u, row / 4u)][row % 4u] = values.y;
-    a_tile[turned(column + 2u, row / 4u)][row % 4u] = values.z;
-    a_tile[turned(column + 3u, row / 4u)][row % 4u] = values.w;
 }
 
 fn store(row: u32, quad: u32, low: vec4<f32>, high: vec4<f32>) {
@@ -90,8 +82,8 @@ fn main(
     var c71 = vec4<f32>();
     for (var base = 0u; base < K; base += 16u) {
         workgroupBarrier(); // the tiles before have been used
-        put_a(local / 4u, a_column, next_a0);
-        put_a(local / 4u + 64u, a_column, next_a1);
+        a_tile[place(local / 4u, local % 4u)] = next_a0;
+        a_tile[place(local / 4u + 64u, local % 4u)] = next_a1;
         b_tile[local] = next_b0;
         b_tile[local + 256u] = next_b1;
         workgroupBarrier();
@@ -100,27 +92,35 @@ fn main(
         next_a1 = a_quad(a_row1, k_next + a_column);
         next_b0 = b_quad(k_next + b_row, b_column);
         next_b1 = b_quad(k_next + b_row + 8u, b_column);
-        for (var k = 0u; k < 16u; k++) {
-            let a_low = a_tile[turned(k, ty)];
-            let a_high = a_tile[turned(k, ty + 16u)];
-            let b_low = b_tile[k * 32u + local % 16u];
-            let b_high = b_tile[k * 32u + local % 16u + 16u];
-            c00 += a_low.x * b_low;
-            c01 += a_low.x * b_high;
-            c10 += a_low.y * b_low;
-            c11 += a_low.y * b_high;
-            c20 += a_low.z * b_low;
-            c21 += a_low.z * b_high;
-            c30 += a_low.w * b_low;
-            c31 += a_low.w * b_high;
-            c40 += a_high.x * b_low;
-            c41 += a_high.x * b_high;
-            c50 += a_high.y * b_low;
-            c51 += a_high.y * b_high;
-            c60 += a_high.z * b_low;
-            c61 += a_high.z * b_high;
-            c70 += a_high.w * b_low;
-            c71 += a_high.w * b_high;
+        for (var q = 0u; q < 4u; q++) {
+            let a0 = a_tile[place(ty * 4u, q)];
+            let a1 = a_tile[place(ty * 4u + 1u, q)];
+            let a2 = a_tile[place(ty * 4u + 2u, q)];
+            let a3 = a_tile[place(ty * 4u + 3u, q)];
+            let a4 = a_tile[place(ty * 4u + 64u, q)];
+            let a5 = a_tile[place(ty * 4u + 65u, q)];
+            let a6 = a_tile[place(ty * 4u + 66u, q)];
+            let a7 = a_tile[place(ty * 4u + 67u, q)];
+            for (var k = 0u; k < 4u; k++) {
+                let b_low = b_tile[(q * 4u + k) * 32u + local % 16u];
+                let b_high = b_tile[(q * 4u + k) * 32u + local % 16u + 16u];
+                c00 += a0[k] * b_low;
+                c01 += a0[k] * b_high;
+                c10 += a1[k] * b_low;
+                c11 += a1[k] * b_high;
+                c20 += a2[k] * b_low;
+                c21 += a2[k] * b_high;
+                c30 += a3[k] * b_low;
+                c31 += a3[k] * b_high;
+                c40 += a4[k] * b_low;
+                c41 += a4[k] * b_high;
+                c50 += a5[k] * b_low;
+                c51 += a5[k] * b_high;
+                c60 += a6[k] * b_low;
+                c61 += a6[k] * b_high;
+                c70 += a7[k] * b_low;
+                c71 += a7[k] * b_high;
+            }
         }
     }
     store(first_row + ty * 4u + 0u, quad, c00, c01);

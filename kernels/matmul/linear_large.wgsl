@@ -1,8 +1,8 @@
 // with: weights
 // A workgroup of 256 threads computes a tile of 128 x 128 outputs, 8 x 8 a thread, from tiles of 16 columns of x and of
-// the weight, both column first, so that a thread reads four rows at once. Half of the threads load the weight, a block
-// of 32 of one row each; the other half loads x, whose quads are swapped about (`turned`) so that 32 lanes write to 32
-// banks.
+// the weight; the next are loaded while these are used. Half of the threads load the weight, a block of 32 of one row
+// each, the other half loads x. A thread writes whole vec4s of a tile: two that wrote parts of one would race. The
+// quads of a row are swapped about (`place`) so that eight rows' lie in different banks.
 // Reference: webxpu/ops/matmul.py `linear`. weights (N, K), x (L, K), out (L, N), K and N multiples of 4; L comes from
 // the length of out.
 
@@ -10,44 +10,31 @@ override N: u32;
 override K: u32;
 
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> out: array<f32>;
 
-var<workgroup> x_tile: array<vec4<f32>, 512>; // 16 columns of 32 quads
+var<workgroup> x_tile: array<vec4<f32>, 512>; // 128 rows of 4 quads of columns
 var<workgroup> w_tile: array<vec4<f32>, 512>;
 
-// Where rows 4 * group .. + 3 of a column lie.
-fn turned(column: u32, group: u32) -> u32 {
-    return column * 32u + (group ^ (column / 4u * 2u));
+fn place(row: u32, quad: u32) -> u32 {
+    return row * 4u + (quad ^ (row / 2u % 4u));
 }
 
 fn x_quad(row: u32, k: u32) -> vec4<f32> {
     return select(vec4<f32>(), x[row * (K / 4u) + min(k, K - 4u) / 4u], k < K);
 }
 
-fn put_x(row: u32, column: u32, values: vec4<f32>) {
-    x_tile[turned(column, row / 4u)][row % 4u] = values.x;
-    x_tile[turned(column + 1u, row / 4u)][row % 4u] = values.y;
-    x_tile[turned(column + 2u, row / 4u)][row % 4u] = values.z;
-    x_tile[turned(column + 3u, row / 4u)][row % 4u] = values.w;
-}
-
-fn put_w(feature: u32, column: u32, values: vec4<f32>) {
-    let place = column * 32u + feature / 4u;
-    w_tile[place][feature % 4u] = values.x;
-    w_tile[place + 32u][feature % 4u] = values.y;
-    w_tile[place + 64u][feature % 4u] = values.z;
-    w_tile[place + 96u][feature % 4u] = values.w;
-}
-
-fn store(row: u32, quad: u32, low: vec4<f32>, high: vec4<f32>) {
-    if (row >= arrayLength(&out) / (N / 4u)) {
+// Features `feature`, + 16, + 32 and so on of one row.
+fn store(row: u32, feature: u32, low: vec4<f32>, high: vec4<f32>) {
+    if (row >= arrayLength(&out) / N) {
         return;
     }
-    if (quad < N / 4u) {
-        out[row * (N / 4u) + quad] = low;
-    }
-    if (quad + 16u < N / 4u) {
-        out[row * (N / 4u) + quad + 16u] = high;
+    for (var j = 0u; j < 4u; j++) {
+        if (feature + 16u * j < N) {
+            out[row * N + feature + 16u * j] = low[j];
+        }
+        if (feature + 64u + 16u * j < N) {
+            out[row * N + feature + 64u + 16u * j] = high[j];
+        }
     }
 }
 
@@ -57,18 +44,18 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let rows = arrayLength(&out) / (N / 4u);
+    let rows = arrayLength(&out) / N;
     let tile = wid.x + wid.y * num.x;
     let across = (N + 127u) / 128u;
     let first_row = tile / across * 128u;
-    let first_quad = tile % across * 32u;
+    let first_feature = tile % across * 128u;
     let ty = local / 16u;
-    let quad = first_quad + local % 16u;
+    let tx = local % 16u; // features tx, tx + 16 and so on to tx + 112 are this thread's
 
     // What this thread loads: a block of a weight row, or four quads of x, 32 rows apart. Rows and features past the end
     // repeat the last one: their results are not stored.
     let loads_weight = local < 128u;
-    let feature = min(first_quad * 4u + local % 128u, N - 1u);
+    let feature = min(first_feature + local % 128u, N - 1u);
     let x_column = local % 4u * 4u;
     let x_row = local % 128u / 4u;
     let x_row0 = min(first_row + x_row, rows - 1u);
@@ -104,10 +91,10 @@ fn main(
     for (var base = 0u; base < K; base += 16u) {
         workgroupBarrier(); // the tiles before have been used
         if (loads_weight) {
-            put_w(local, 0u, next[0]);
-            put_w(local, 4u, next[1]);
-            put_w(local, 8u, next[2]);
-            put_w(local, 12u, next[3]);
+            w_tile[place(local, 0u)] = next[0];
+            w_tile[place(local, 1u)] = next[1];
+            w_tile[place(local, 2u)] = next[2];
+            w_tile[place(local, 3u)] = next[3];
             if (base % 32u == 0u) { // the other half of the block
                 next[0] = next[4];
                 next[1] = next[5];
@@ -117,10 +104,10 @@ fn main(
                 next = unpack32(feature, min(base / 32u + 1u, (K - 1u) / 32u));
             }
         } else {
-            put_x(x_row, x_column, next[0]);
-            put_x(x_row + 32u, x_column, next[1]);
-            put_x(x_row + 64u, x_column, next[2]);
-            put_x(x_row + 96u, x_column, next[3]);
+            x_tile[place(x_row, local % 4u)] = next[0];
+            x_tile[place(x_row + 32u, local % 4u)] = next[1];
+            x_tile[place(x_row + 64u, local % 4u)] = next[2];
+            x_tile[place(x_row + 96u, local % 4u)] = next[3];
             let k_next = base + 16u + x_column;
             next[0] = x_quad(x_row0, k_next);
             next[1] = x_quad(x_row1, k_next);
@@ -128,35 +115,51 @@ fn main(
             next[3] = x_quad(x_row3, k_next);
         }
         workgroupBarrier();
-        for (var k = 0u; k < 16u; k++) {
-            let x_low = x_tile[turned(k, ty)];
-            let x_high = x_tile[turned(k, ty + 16u)];
-            let w_low = w_tile[k * 32u + local % 16u];
-            let w_high = w_tile[k * 32u + local % 16u + 16u];
-            c00 += x_low.x * w_low;
-            c01 += x_low.x * w_high;
-            c10 += x_low.y * w_low;
-            c11 += x_low.y * w_high;
-            c20 += x_low.z * w_low;
-            c21 += x_low.z * w_high;
-            c30 += x_low.w * w_low;
-            c31 += x_low.w * w_high;
-            c40 += x_high.x * w_low;
-            c41 += x_high.x * w_high;
-            c50 += x_high.y * w_low;
-            c51 += x_high.y * w_high;
-            c60 += x_high.z * w_low;
-            c61 += x_high.z * w_high;
-            c70 += x_high.w * w_low;
-            c71 += x_high.w * w_high;
+        for (var q = 0u; q < 4u; q++) {
+            let w_low = mat4x4<f32>(
+                w_tile[place(tx, q)],
+                w_tile[place(tx + 16u, q)],
+                w_tile[place(tx + 32u, q)],
+                w_tile[place(tx + 48u, q)],
+            );
+            let w_high = mat4x4<f32>(
+                w_tile[place(tx + 64u, q)],
+                w_tile[place(tx + 80u, q)],
+                w_tile[place(tx + 96u, q)],
+                w_tile[place(tx + 112u, q)],
+            );
+            let x0 = x_tile[place(ty * 4u, q)];
+            c00 += x0 * w_low;
+            c01 += x0 * w_high;
+            let x1 = x_tile[place(ty * 4u + 1u, q)];
+            c10 += x1 * w_low;
+            c11 += x1 * w_high;
+            let x2 = x_tile[place(ty * 4u + 2u, q)];
+            c20 += x2 * w_low;
+            c21 += x2 * w_high;
+            let x3 = x_tile[place(ty * 4u + 3u, q)];
+            c30 += x3 * w_low;
+            c31 += x3 * w_high;
+            let x4 = x_tile[place(ty * 4u + 64u, q)];
+            c40 += x4 * w_low;
+            c41 += x4 * w_high;
+            let x5 = x_tile[place(ty * 4u + 65u, q)];
+            c50 += x5 * w_low;
+            c51 += x5 * w_high;
+            let x6 = x_tile[place(ty * 4u + 66u, q)];
+            c60 += x6 * w_low;
+            c61 += x6 * w_high;
+            let x7 = x_tile[place(ty * 4u + 67u, q)];
+            c70 += x7 * w_low;
+            c71 += x7 * w_high;
         }
     }
-    store(first_row + ty * 4u + 0u, quad, c00, c01);
-    store(first_row + ty * 4u + 1u, quad, c10, c11);
-    store(first_row + ty * 4u + 2u, quad, c20, c21);
-    store(first_row + ty * 4u + 3u, quad, c30, c31);
-    store(first_row + ty * 4u + 64u, quad, c40, c41);
-    store(first_row + ty * 4u + 65u, quad, c50, c51);
-    store(first_row + ty * 4u + 66u, quad, c60, c61);
-    store(first_row + ty * 4u + 67u, quad, c70, c71);
+    store(first_row + ty * 4u + 0u, first_feature + tx, c00, c01);
+    store(first_row + ty * 4u + 1u, first_feature + tx, c10, c11);
+    store(first_row + ty * 4u + 2u, first_feature + tx, c20, c21);
+    store(first_row + ty * 4u + 3u, first_feature + tx, c30, c31);
+    store(first_row + ty * 4u + 64u, first_feature + tx, c40, c41);
+    store(first_row + ty * 4u + 65u, first_feature + tx, c50, c51);
+    store(first_row + ty * 4u + 66u, first_feature + tx, c60, c61);
+    store(first_row + ty * 4u + 67u, first_feature + tx, c70, c71);
 }
