@@ -17,7 +17,9 @@ from webxpu.quant.ggml import Blocks
 
 def by_every_plan(page: GpuPage, op: Op, args: tuple[Any, ...], **kwargs: Any) -> dict[str, np.ndarray]:
     planner = Planner(op, [spec_of(a) for a in args], kwargs)
-    planner.add_all(page.gpu)
+    planner.add(page.gpu)
+    if page.limits == "adapter":
+        planner.add_all(page.gpu)
     results = page.run(op, args, kwargs, [plan for _, plan in planner.found])
     return {name: result.outputs[0] for (name, _), result in zip(planner.found, results, strict=True)}
 
