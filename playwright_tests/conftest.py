@@ -16,6 +16,8 @@ from webxpu.host.serve import Server, serving
 
 # How many op cases ran, by kernel variant and device limits; shown at the end.
 RAN: Counter[tuple[str, str]] = Counter()
+# Times that are worth seeing and are held to nothing; shown at the end.
+SEEN: list[str] = []
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +61,17 @@ def count_run() -> Counter[tuple[str, str]]:
     return RAN
 
 
+@pytest.fixture
+def seen() -> list[str]:
+    """Takes lines for the end of the report."""
+    return SEEN
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if SEEN:
+        terminalreporter.section("seen on this machine, with this adapter")
+        for line in SEEN:
+            terminalreporter.write_line(line)
     if not RAN:
         return
     terminalreporter.section("op cases on the GPU")

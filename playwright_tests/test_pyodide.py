@@ -307,8 +307,8 @@ return {"reads": reads, "progress": seen, "load_ms": kept["real"].load_ms}
     python.run("kept.pop('real').free()")
 
 
-def test_the_real_models_bytes_go_past_pythons_memory(real_model: dict[str, Any]) -> None:
-    print(
+def test_the_real_models_bytes_go_past_pythons_memory(real_model: dict[str, Any], seen: list[str]) -> None:
+    seen.append(
         f"loaded in {real_model['load_ms'] / 1e3:.1f} s; Python's memory grew by {real_model['heap_growth'] >> 20} MiB"
     )
     assert real_model["heap_growth"] < 32 << 20
@@ -334,7 +334,7 @@ def test_loading_reports_its_progress_up_to_the_last_byte(real_model: dict[str, 
 
 @pytest.mark.parametrize("prompt", GOLDEN["prompts"], ids=lambda prompt: prompt["kind"])
 def test_the_real_model_gives_the_goldens_ids(
-    python: PythonPage, real_model: dict[str, Any], prompt: dict[str, Any]
+    python: PythonPage, real_model: dict[str, Any], prompt: dict[str, Any], seen: list[str]
 ) -> None:
     expected = prompt["greedy_ids"][:REAL_TOKENS]
     stopped = GOLDEN["eos_token_id"] in expected
@@ -344,7 +344,7 @@ def test_the_real_model_gives_the_goldens_ids(
     assert done["timings"]["dispatches_per_token"] <= 5 * 30 + 4
     timings = done["timings"]
     pace = timings["decode_ms"] / 1e3 / max(timings["decode_tokens"], 1)
-    print(
+    seen.append(
         f"{timings['prefill_tokens']} prompt tokens in {timings['prefill_ms'] / 1e3:.1f} s, then {pace:.2f} s a token"
     )
 
