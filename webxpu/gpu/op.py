@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -114,8 +114,3 @@ def canonical(value: Any) -> Any:
 
 def _is_tensor(value: Any) -> bool:
     return hasattr(type(value), "storage")
-
-
-def iter_ops() -> Iterator[Op]:
-    """Every op that has been imported, by name."""
-    return iter(sorted(OPS.values(), key=lambda o: o.name))

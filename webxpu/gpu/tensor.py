@@ -34,11 +34,11 @@ class Storage:
         self.handle = handle
         self.owned = owned
         self.freed = False
-        self.views: list[weakref.ref[Tensor]] = []
+        self.views: weakref.WeakSet[Tensor] = weakref.WeakSet()
 
     def referenced(self) -> bool:
         """Whether somebody outside still holds a tensor of this buffer."""
-        return any(view() is not None for view in self.views)
+        return len(self.views) > 0
 
     def bound_handle(self, user: str) -> int:
         """The bridge's handle. Raises DeviceError once freed, and before the program that makes it is compiled."""
@@ -71,7 +71,7 @@ class Tensor:
         self.storage = storage
         self.spec = spec
         self.offset = offset
-        storage.views.append(weakref.ref(self))
+        storage.views.add(self)
 
     @property
     def device(self) -> Device:
