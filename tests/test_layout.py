@@ -19,7 +19,7 @@ JAVASCRIPT = {"js", "pyodide", "pyodide_js", "_pyodide", "webxpu_bridge"}
 # What the package may import outside `host`; `tokenizers` is the CPython backend and is imported when it is used.
 RUNTIME = {"numpy", "jinja2", "markupsafe", "webxpu"}
 LAZY = {"tokenizers"}
-TOP_LEVEL = {"webxpu", "kernels", "bridge", "web", "tests", "playwright_tests"}
+TOP_LEVEL = {"webxpu", "kernels", "bridge", "web", "tests", "playwright_tests", "docs"}
 
 
 def sources(*folders):

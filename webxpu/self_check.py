@@ -51,8 +51,9 @@ async def check(
 async def _disagreements(device: Device, case: Case) -> list[str]:
     op: Op = getattr(ops, case.op)
     args = case.make()
-    tensors = [device.tensor(a) for a in args]
-    got = [*_outputs(op(*tensors, **case.kwargs)), *(tensors[i] for i in _written(op))]
+    tensors = [None if a is None else device.tensor(a) for a in args]
+    place = {"device": device} if op.generates else {}
+    got = [*_outputs(op(*tensors, **case.kwargs, **place)), *(tensors[i] for i in _written(op))]
     found = [await tensor.numpy() for tensor in got]
     returned = op(*args, **case.kwargs)  # after the copies: it writes into the arguments that it declares
     wanted = [*_outputs(returned), *(args[i] for i in _written(op))]

@@ -20,7 +20,7 @@ from webxpu import errors
 from webxpu.gpu.op import Op
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Plan, Spec
-from webxpu.gpu.program import bind, bound_bytes, encode
+from webxpu.gpu.program import NO_RANGE, bind, bound_bytes, encode
 from webxpu.gpu.target import Gpu, describe
 from webxpu.gpu.tensor import stored_bytes
 from webxpu.host.serve import Server
@@ -61,9 +61,11 @@ class GpuPage:
         specs = [spec_of(a) for a in args]
         outputs = op.spec_of(*specs, **kwargs)
         written = [i for i, name in enumerate(inspect.signature(op.body).parameters) if name in op.writes]
-        images = [_framed(*stored_bytes(a)) for a in args]
+        images = [b"" if a is None else _framed(*stored_bytes(a)) for a in args]
         starts = [sum(map(len, images[:i])) for i in range(len(images))]
-        inputs = [{"bytes": len(b), "start": start} for b, start in zip(images, starts, strict=True)]
+        inputs = [
+            {"bytes": len(b) or 4, "start": start if b else None} for b, start in zip(images, starts, strict=True)
+        ]
         runs = [_job(op.name, plan, inputs, specs, outputs, written, dict(self.gpu.limits)) for plan in plans]
         answer = self._exchange(b"".join(images), runs)
         wanted = [*outputs, *(specs[i] for i in written)]
@@ -121,7 +123,7 @@ def _job(
     label: str,
     plan: Plan,
     inputs: list[dict[str, Any]],
-    specs: Sequence[Spec],
+    specs: Sequence[Spec | None],
     outputs: Sequence[Spec],
     written: Sequence[int],
     limits: dict[str, int],
@@ -129,7 +131,7 @@ def _job(
     """A program and its buffers. Handles are indices: inputs, then outputs, then scratch."""
     made = [*outputs, *plan.scratch]
     fresh = [{"bytes": bound_bytes(s) + 2 * SLACK_BYTES, "start": None} for s in made]
-    ranges = [(i, SLACK_BYTES, bound_bytes(s)) for i, s in enumerate([*specs, *made])]
+    ranges = [(i, SLACK_BYTES, bound_bytes(s)) if s else NO_RANGE for i, s in enumerate([*specs, *made])]
     first, scratch = len(specs), len(specs) + len(outputs)
     calls = bind(plan, ranges[:first], ranges[first:scratch], ranges[scratch:])
     read = [*range(first, scratch), *written]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from webxpu.gpu import plan as plans
-from webxpu.gpu.kernels import Variant, variants
+from webxpu.gpu.kernels import variants
 from webxpu.gpu.op import Op
 from webxpu.gpu.plan import Plan, Spec
 from webxpu.gpu.target import Gpu
@@ -22,7 +22,7 @@ FEW_GROUPS = 3
 class Planner:
     """`found` holds a name and a plan for each way of doing it that differs from the others."""
 
-    def __init__(self, op: Op, specs: Sequence[Spec], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, op: Op, specs: Sequence[Spec | None], kwargs: Mapping[str, Any]) -> None:
         self.op, self.specs, self.kwargs = op, specs, kwargs
         self.found: list[tuple[str, Plan]] = []
 
@@ -41,10 +41,12 @@ class Planner:
         for target in (gpu.target, *targets):
             known = replace(gpu, target=target)
             own = self.add(known)
-            for folder, entry in sorted({(d.kernel.op, d.kernel.variant.entry) for d in own.dispatches}):
+            for folder, entry, dtype in {
+                (d.kernel.op, d.kernel.variant.entry, d.kernel.variant.dtype): 0 for d in own.dispatches
+            }:
                 for variant in variants(folder):
-                    if variant.entry == entry and can_run(gpu, variant):
-                        self.add(known.override({f"{folder}/{entry}": variant.name}))
+                    if (variant.entry, variant.dtype) == (entry, dtype) and gpu.features.issuperset(variant.features):
+                        self.add(known.override({".".join(filter(None, (f"{folder}/{entry}", dtype))): variant.name}))
             with pytest.MonkeyPatch.context() as patch:
                 for module, constant in thresholds():
                     patch.setattr(module, constant, 1)
@@ -66,7 +68,3 @@ def thresholds() -> list[tuple[Any, str]]:
 def work(plan: Plan) -> list[tuple[Any, ...]]:
     """What a plan does, whatever the way on which its kernels were found."""
     return [(d.kernel.label, dict(d.constants), list(d.bindings), d.grid) for d in plan.dispatches]
-
-
-def can_run(gpu: Gpu, variant: Variant) -> bool:
-    return gpu.features.issuperset({*variant.features, *filter(None, [variant.dtype])})

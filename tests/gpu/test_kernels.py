@@ -5,7 +5,7 @@ import re
 import pytest
 
 from webxpu.data import data_folder
-from webxpu.errors import KernelError
+from webxpu.errors import KernelError, Unsupported
 from webxpu.gpu.kernels import assemble, parse_variant, resolve, variants
 from webxpu.gpu.target import Gpu, describe, detect_target
 
@@ -70,7 +70,7 @@ ALL = {
     ("gpu", "dtype", "name", "rung"),
     [
         (PORTABLE, None, "kernel", "portable"),
-        (PORTABLE, "f16", "kernel.f16", "dtype"),
+        (Gpu({}, frozenset({"f16"})), "f16", "kernel.f16", "dtype"),
         (Gpu({}, frozenset({"subgroups"})), None, "kernel.subgroups", "portable"),
         (Gpu({}, target="nvidia"), None, "kernel.nvidia", "target"),
         (Gpu({}, target="soc"), None, "kernel", "portable"),
@@ -78,7 +78,9 @@ ALL = {
         (FULL, None, "kernel.nvidia.dp4a+subgroups", "target"),
         (Gpu({}, frozenset({"subgroups"}), target="nvidia"), None, "kernel.nvidia.subgroups", "target"),
         (Gpu({}, frozenset({"subgroups"}), target="cpu"), None, "kernel", "portable"),
-        (FULL.override({"op/kernel": "kernel.f16"}), None, "kernel.f16", "override"),
+        (FULL.override({"op/kernel": "kernel"}), None, "kernel", "override"),
+        (FULL.override({"op/kernel.f16": "kernel.f16"}), "f16", "kernel.f16", "override"),
+        (FULL.override({"op/kernel": "kernel"}), "f16", "kernel.nvidia.f16", "target+dtype"),
     ],
 )
 def test_the_richest_variant_of_the_first_rung_that_fits_is_taken(root, gpu, dtype, name, rung):
@@ -87,8 +89,19 @@ def test_the_richest_variant_of_the_first_rung_that_fits_is_taken(root, gpu, dty
 
 
 def test_the_rungs_that_were_tried_are_returned(root):
-    kernel = resolve(Gpu({}, target="amd"), "op", dtype="f16", root=root(op__kernel=""))
-    assert kernel.tried == ("kernel.amd.f16", "kernel.amd", "kernel.f16", "kernel")
+    halves = Gpu({}, frozenset({"f16"}), target="amd")
+    folder = root(op__kernel="", op__kernel_dot_f16="")
+    assert resolve(halves, "op", root=folder).tried == ("kernel.amd", "kernel")
+    assert resolve(halves, "op", dtype="f16", root=folder).tried == ("kernel.amd.f16", "kernel.f16")
+
+
+def test_tensors_of_a_dtype_never_reach_a_kernel_of_another(root):
+    with pytest.raises(Unsupported, match=r"^op: f16 tensors need the WebGPU feature 'shader-f16', which this device"):
+        resolve(PORTABLE, "op", dtype="f16", root=root(**ALL))
+    with pytest.raises(KernelError, match=r"^kernels/op has no entry 'scores\.f16', only \['kernel', .*'kernel\.f16'"):
+        resolve(FULL, "op", "scores", dtype="f16", root=root(**ALL, op__scores=""))
+    with pytest.raises(KernelError, match=r"no variant 'kernel\.f16' of 'kernel'"):
+        resolve(FULL.override({"op/kernel": "kernel.f16"}), "op", root=root(**ALL))
 
 
 def test_an_override_that_names_no_file_raises_and_lists_what_exists(root):

@@ -1,5 +1,5 @@
-"""Values from PyTorch, transformers and gguf, see torch_ops.py and decode_ops.py in tests/goldens, and devices that
-plans are made for."""
+"""Values from PyTorch, transformers and others (the `*_ops.py` in tests/goldens), and devices that plans are made
+for."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ LIMITS = {
 @pytest.fixture(scope="session")
 def golden() -> Golden:
     values: dict[str, Any] = {}
-    for name in ("torch_ops", "decode_ops"):
-        with np.load(Path(__file__).parent.parent / "goldens" / f"{name}.npz") as found:
-            values |= found
+    for path in sorted((Path(__file__).parent.parent / "goldens").glob("*_ops.npz")):
+        with np.load(path) as found:
+            arrays = {name: found[name] for name in found if name != "versions"}
+            assert not values.keys() & arrays.keys(), f"{path.name} repeats a name"
+            values |= arrays
     return values.__getitem__
 
 
@@ -42,6 +44,12 @@ def plain_gpu() -> Gpu:
 def wide_gpu() -> Gpu:
     """A device with subgroups of 32 lanes."""
     return Gpu(LIMITS, frozenset({"subgroups"}), (32, 32))
+
+
+@pytest.fixture
+def half_gpu() -> Gpu:
+    """A device with subgroups of 32 lanes and f16."""
+    return Gpu(LIMITS, frozenset({"f16", "subgroups"}), (32, 32))
 
 
 @pytest.fixture

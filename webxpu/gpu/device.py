@@ -53,7 +53,7 @@ class Device:
             self.submit([["copy", tensor.handle, offset, copy.handle, 0, spec.nbytes]])
         return copy
 
-    def dispatch(self, op: Op, args: Sequence[Tensor], kwargs: dict[str, Any]) -> Any:
+    def dispatch(self, op: Op, args: Sequence[Tensor | None], kwargs: dict[str, Any]) -> Any:
         """Runs an op on tensors, or records it. Called by the op itself."""
         self._check_arguments(op, args)
         specs, plan = op.plan_of(self.gpu, *map(spec_of, args), **kwargs)
@@ -61,7 +61,8 @@ class Device:
             outputs = [self._allocate(spec, op.name) for spec in specs]
         elif self._recording is not None:
             made = [(Storage(self, bound_bytes(spec), None, owned=False), spec) for spec in specs]
-            self._recording.steps.append(Step(op.name, plan, [(t.storage, t.spec, t.offset) for t in args], made))
+            inputs = [(t.storage, t.spec, t.offset) if t is not None else None for t in args]
+            self._recording.steps.append(Step(op.name, plan, inputs, made))
             outputs = [Tensor(storage, spec) for storage, spec in made]
         else:
             outputs = [self._allocate(spec, op.name) for spec in specs]
@@ -107,14 +108,16 @@ class Device:
         handle = self.bridge.create_buffer(self.handle, nbytes, f"{label} {spec}")
         return Tensor(Storage(self, nbytes, handle, owned=True), spec)
 
-    def _run_now(self, name: str, plan: Plan, args: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    def _run_now(self, name: str, plan: Plan, args: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> None:
         spare = [self._allocate(spec, f"{name} scratch") for spec in plan.scratch]
         ranges: list[list[Range]] = [[tensor_range(t) for t in group] for group in (args, outputs, spare)]
         self.bridge.run_now(self.handle, encode(name, bind(plan, *ranges), dict(self.gpu.limits)))
 
-    def _check_arguments(self, op: Op, args: Sequence[Tensor]) -> None:
+    def _check_arguments(self, op: Op, args: Sequence[Tensor | None]) -> None:
         self._check_open()
         for i, tensor in enumerate(args):
+            if tensor is None:
+                continue
             if tensor.device is not self:
                 raise DeviceError(f"{op.name}: argument {i} {tensor.spec} belongs to another device")
             if tensor.storage.freed:

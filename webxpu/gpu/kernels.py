@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from webxpu.data import data_folder
-from webxpu.errors import KernelError
+from webxpu.errors import KernelError, Unsupported
 from webxpu.gpu.target import FEATURES, TARGETS, Gpu
 
 DTYPES = ("f16",)
@@ -106,37 +106,40 @@ def resolve(
     weights: str | None = None,
     root: Path | None = None,
 ) -> Kernel:
-    """The kernel this device gets: an override, else target+dtype, target, dtype, portable; within a rung the variant
-    with the most features that the device has (on a CPU adapter, the fewest). Raises KernelError where nothing fits or
-    an override names no file.
+    """The kernel this device gets: an override, else the device's target, else portable; within a rung the variant with
+    the most features that the device has (on a CPU adapter, the fewest).
+
+    dtype is what the tensors hold, so only kernels of that dtype are looked at: the rungs are then target+dtype, dtype.
+
+    Raises KernelError where nothing fits or an override names no such file, Unsupported where the device lacks the
+    dtype.
     """
-    have = [v for v in variants(op, root) if v.entry == entry]
+    if dtype is not None and dtype not in gpu.features:
+        raise Unsupported(
+            f"{op}: {dtype} tensors need the WebGPU feature {FEATURES[dtype][0]!r}, which this device lacks"
+        )
+    have = [v for v in variants(op, root) if v.entry == entry and v.dtype == dtype]
     if not have:
-        entries = sorted({v.entry for v in variants(op, root)})
-        raise KernelError(f"kernels/{op} has no entry {entry!r}, only {entries}")
-    override = gpu.overrides.get(f"{op}/{entry}")
+        names = sorted({".".join(filter(None, (v.entry, v.dtype))) for v in variants(op, root)})
+        wanted = ".".join(filter(None, (entry, dtype)))
+        raise KernelError(f"kernels/{op} has no entry {wanted!r}, only {names}")
+    override = gpu.overrides.get(".".join(filter(None, (f"{op}/{entry}", dtype))))
     if override is not None:
         for variant in have:
             if variant.name == override:
                 return Kernel(op, variant, weights, "override", (override,))
         raise KernelError(f"kernels/{op} has no variant {override!r} of {entry!r}, only {[v.name for v in have]}")
-    rungs = [
-        ("target+dtype", gpu.target, dtype),
-        ("target", gpu.target, None),
-        ("dtype", None, dtype),
-        ("portable", None, None),
-    ]
+    rungs = [("target", gpu.target)] if gpu.target is not None else []
     tried: list[str] = []
-    for rung, target, rung_dtype in rungs:
-        if ("target" in rung and target is None) or ("dtype" in rung and rung_dtype is None):
-            continue
-        tried.append(".".join(filter(None, (entry, target, rung_dtype))))
-        fits = [v for v in have if (v.target, v.dtype) == (target, rung_dtype) and gpu.features.issuperset(v.features)]
+    for rung, target in [*rungs, ("portable", None)]:
+        name = rung if dtype is None else "target+dtype" if target is not None else "dtype"
+        tried.append(".".join(filter(None, (entry, target, dtype))))
+        fits = [v for v in have if v.target == target and gpu.features.issuperset(v.features)]
         if fits:
             # A CPU adapter's subgroups are a few lanes, and what they save there is less than they cost.
             choose = min if gpu.target == "cpu" else max
             best = choose(fits, key=lambda v: (len(v.features), v.features))
-            return Kernel(op, best, weights, rung, tuple(tried))
+            return Kernel(op, best, weights, name, tuple(tried))
     raise KernelError(f"kernels/{op}: no variant of {entry!r} fits this device; tried {tried}")
 
 

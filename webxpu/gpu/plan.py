@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Access = Literal["read", "read_write", "uniform"]
 Source = Literal["in", "out", "scratch"]
 
+Grid = tuple[int, int, int]
+
+# Storage and uniform bindings must begin at a multiple of this many bytes.
+ALIGNMENT_BYTES = 256
 # WebGPU's floor for maxComputeWorkgroupsPerDimension, and what every known device offers.
 MAX_GROUPS = 65_535
 
@@ -47,11 +51,16 @@ class Spec:
 
 @dataclass(frozen=True)
 class Binding:
-    """One entry of a bind group: which argument, output or scratch buffer, and how the kernel uses it."""
+    """One entry of a bind group: which argument, output or scratch buffer, and how the kernel uses it.
+
+    `offset` and `nbytes` choose a part of it, see `in_chunks`; nbytes 0 is the whole.
+    """
 
     source: Source
     index: int
     access: Access = "read"
+    offset: int = 0
+    nbytes: int = 0
 
 
 def arg(index: int, access: Access = "read") -> Binding:
@@ -76,7 +85,7 @@ class Dispatch:
     kernel: Kernel
     constants: Mapping[str, int | float]
     bindings: Sequence[Binding]
-    grid: tuple[int, int, int]
+    grid: Grid
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Plan:
     scratch: Sequence[Spec] = ()
 
 
-def fold(groups: int) -> tuple[int, int, int]:
+def fold(groups: int) -> Grid:
     """A grid of at least `groups` workgroups in one line, folded into two dimensions past 65,535.
 
     Kernels rebuild the line as `workgroup_id.x + workgroup_id.y * num_workgroups.x` and ignore what is past the end.
@@ -98,9 +107,39 @@ def fold(groups: int) -> tuple[int, int, int]:
     return (-(-groups // rows), rows, 1)
 
 
-def flat_grid(elements: int) -> tuple[int, int, int]:
+def flat_grid(elements: int) -> Grid:
     """The grid of a kernel whose workgroups of 256 threads take 1,024 elements each, in `kernels/_with/flat.wgsl`."""
     return fold(-(-elements // 1024))
+
+
+def in_chunks(
+    gpu: Gpu, dispatch: Dispatch, rows: int, row_bytes: Sequence[int], grid: Callable[[int], Grid], multiple: int = 1
+) -> list[Dispatch]:
+    """The dispatch on all rows, or several on consecutive rows where a binding is larger than the device can bind.
+
+    rows       how many the dispatch computes, independent of each other
+    row_bytes  for each binding the bytes of one row; 0 where every row reads the whole of it
+    grid       the grid for a number of rows
+    multiple   a chunk begins at a multiple of this many rows
+
+    Only for kernels that count rows by arrayLength. One row that is too large is left as it is: the device's limit is
+    then named before anything runs.
+    """
+    limit = gpu.limits["maxStorageBufferBindingSize"]
+    steps = [math.lcm(multiple, ALIGNMENT_BYTES // math.gcd(ALIGNMENT_BYTES, n)) for n in row_bytes if n]
+    step = math.lcm(*steps)
+    chunk = limit // max(row_bytes) // step * step
+    if rows <= limit // max(row_bytes) or not chunk:
+        return [replace(dispatch, grid=grid(rows))]
+    parts = []
+    for first in range(0, rows, chunk):
+        count = min(chunk, rows - first)
+        bindings = [
+            replace(b, offset=first * n, nbytes=-(-count * n // 4) * 4) if n else b
+            for b, n in zip(dispatch.bindings, row_bytes, strict=True)
+        ]
+        parts.append(replace(dispatch, bindings=bindings, grid=grid(count)))
+    return parts
 
 
 @dataclass(frozen=True)
@@ -137,7 +176,7 @@ class Composition:
             "scratch": [scratch(first + i) for i in range(len(plan.scratch))],
         }
         for d in plan.dispatches:
-            bound = [replace(sources[b.source][b.index], access=b.access) for b in d.bindings]
+            bound = [replace(b, source=(v := sources[b.source][b.index]).source, index=v.index) for b in d.bindings]
             self.dispatches.append(replace(d, bindings=bound))
         return tuple(Value(place, s) for place, s in zip(places, specs, strict=True))
 

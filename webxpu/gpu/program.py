@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from webxpu.errors import DeviceError, Unsupported
 from webxpu.gpu.kernels import assemble
-from webxpu.gpu.plan import Dispatch, Plan, Spec
+from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec
 from webxpu.gpu.tensor import MIN_BYTES, Storage, Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # A buffer as a bind group sees it: handle, offset in bytes, size in bytes.
 Range = tuple[int, int, int]
+NO_RANGE = (-1, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def bind(plan: Plan, inputs: Sequence[Range], outputs: Sequence[Range], scratch:
     sources = {"in": inputs, "out": outputs, "scratch": scratch}
     calls = []
     for dispatch in plan.dispatches:
-        ranges = [sources[b.source][b.index] for b in dispatch.bindings]
+        ranges = [_part(sources[b.source][b.index], b) for b in dispatch.bindings]
         written = {r[0] for r, b in zip(ranges, dispatch.bindings, strict=True) if b.access == "read_write"}
         handles = [r[0] for r in ranges]
         for handle in written:
@@ -43,6 +44,11 @@ def bind(plan: Plan, inputs: Sequence[Range], outputs: Sequence[Range], scratch:
                 )
         calls.append(Call(dispatch, ranges))
     return calls
+
+
+def _part(whole: Range, binding: Binding) -> Range:
+    handle, offset, nbytes = whole
+    return (handle, offset + binding.offset, binding.nbytes or nbytes)
 
 
 def encode(label: str, calls: Sequence[Call], limits: dict[str, int] | None = None) -> dict[str, Any]:
@@ -122,7 +128,7 @@ class Step:
 
     name: str
     plan: Plan
-    inputs: Sequence[tuple[Storage, Spec, int]]
+    inputs: Sequence[tuple[Storage, Spec, int] | None]
     outputs: Sequence[tuple[Storage, Spec]]
 
 
@@ -172,7 +178,9 @@ class Program:
                 storage.handle = self._pool[slot]
             calls = []
             for step, scratch in zip(self.steps, self._scratch_slots, strict=True):
-                inputs = [(s.bound_handle(step.name), offset, bound_bytes(spec)) for s, spec, offset in step.inputs]
+                inputs = [
+                    (i[0].bound_handle(step.name), i[2], bound_bytes(i[1])) if i else NO_RANGE for i in step.inputs
+                ]
                 outputs = [(self._pool[self._slots[s]], 0, bound_bytes(spec)) for s, spec in step.outputs]
                 spare = [
                     (self._pool[slot], 0, bound_bytes(spec))
@@ -270,8 +278,9 @@ def bound_bytes(spec: Spec) -> int:
     return spec.nbytes or MIN_BYTES
 
 
-def tensor_range(tensor: Tensor) -> Range:
-    return (tensor.handle, tensor.offset, bound_bytes(tensor.spec))
+def tensor_range(tensor: Tensor | None) -> Range:
+    """The whole of a tensor; a range that no dispatch binds for an optional argument left out."""
+    return NO_RANGE if tensor is None else (tensor.handle, tensor.offset, bound_bytes(tensor.spec))
 
 
 def place(steps: Sequence[Step]) -> tuple[dict[Storage, int], list[list[int]], list[int]]:
@@ -283,7 +292,7 @@ def place(steps: Sequence[Step]) -> tuple[dict[Storage, int], list[list[int]], l
     last: dict[Storage, int] = {}
     made = {storage for step in steps for storage, _ in step.outputs}
     for i, step in enumerate(steps):
-        for storage in [s for s, _, _ in step.inputs] + [s for s, _ in step.outputs]:
+        for storage in [given[0] for given in step.inputs if given] + [s for s, _ in step.outputs]:
             if storage in made:
                 last[storage] = i
     slots: dict[Storage, int] = {}

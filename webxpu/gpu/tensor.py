@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from webxpu.errors import DeviceError, ShapeError
 from webxpu.gpu.op import canonical
-from webxpu.gpu.plan import Spec
+from webxpu.gpu.plan import ALIGNMENT_BYTES, Spec
 from webxpu.quant.ggml import Blocks, is_block_type, to_stored
 
 if TYPE_CHECKING:
     from webxpu.gpu.device import Device
 
 DTYPES = ("float32", "int32", "uint32", "float16")
-# Storage and uniform bindings must begin at a multiple of this many bytes.
-ALIGNMENT_BYTES = 256
 # What is allocated and bound for an empty tensor, so that it can still be bound as array<vec4<f32>>.
 MIN_BYTES = 16
 
