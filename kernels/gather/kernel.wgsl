@@ -1,9 +1,11 @@
 // with: flat
 // A workgroup copies 1,024 elements of the picked rows.
-// Reference: webxpu/ops/gather.py. table (R, D), indices (N,), out (N, D).
+// Reference: webxpu/ops/gather.py. table (R, D): the whole or the part from row FIRST on;
+// indices (N,), out (N, D).
 
 override R: u32;
 override D: u32;
+override FIRST: u32;
 
 @group(0) @binding(0) var<storage, read> table: array<f32>;
 @group(0) @binding(1) var<storage, read> indices: array<i32>;
@@ -18,8 +20,12 @@ fn main(
     for (var step = 0u; step < 4u; step++) {
         let i = flat_index(wid, num, local, step);
         if (i < arrayLength(&out)) {
-            let row = u32(indices[i / D]); // a negative index becomes one past every table
-            out[i] = select(0.0, table[min(row, max(R, 1u) - 1u) * D + i % D], row < R);
+            let row = u32(indices[i / D]) - FIRST; // an index that is negative or before FIRST wraps past every table
+            if (row < R) {
+                out[i] = table[row * D + i % D];
+            } else if (FIRST == 0u) {
+                out[i] = 0.0;
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ from webxpu import ops
 from webxpu.gpu.plan import Spec, arg, compose, out, scratch
 from webxpu.gpu.target import Gpu
 
-GPU = Gpu({"maxComputeWorkgroupStorageSize": 16_384})
+GPU = Gpu({"maxComputeWorkgroupStorageSize": 16_384, "maxStorageBufferBindingSize": 2**27})
 X, GAIN, WEIGHT = Spec((5, 64), "float32"), Spec((64,), "float32"), Spec((70, 64), "q8_0")
 
 

@@ -52,5 +52,5 @@ def test_what_does_not_fit_is_named(table, indices, text):
 def test_the_number_of_indices_is_no_constant(plain_gpu):
     _, plain = ops.gather.plan_of(plain_gpu, Spec((6, 96), "float32"), Spec((100,), "int32"))
     _, blocks = ops.gather.plan_of(plain_gpu, Spec((6, 96), "q4_0"), Spec((100,), "int32"))
-    assert (plain.dispatches[0].grid, plain.dispatches[0].constants) == ((10, 1, 1), {"R": 6, "D": 96})
+    assert (plain.dispatches[0].grid, plain.dispatches[0].constants) == ((10, 1, 1), {"R": 6, "D": 96, "FIRST": 0})
     assert (blocks.dispatches[0].grid, blocks.dispatches[0].constants) == ((5, 1, 1), {"N": 6, "K": 96})

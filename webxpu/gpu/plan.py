@@ -126,10 +126,12 @@ def in_chunks(
     then named before anything runs.
     """
     limit = gpu.limits["maxStorageBufferBindingSize"]
+    if rows * max(row_bytes) <= limit:
+        return [replace(dispatch, grid=grid(rows))]
     steps = [math.lcm(multiple, ALIGNMENT_BYTES // math.gcd(ALIGNMENT_BYTES, n)) for n in row_bytes if n]
     step = math.lcm(*steps)
     chunk = limit // max(row_bytes) // step * step
-    if rows <= limit // max(row_bytes) or not chunk:
+    if not chunk:
         return [replace(dispatch, grid=grid(rows))]
     parts = []
     for first in range(0, rows, chunk):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, out
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, in_chunks, out
 from webxpu.gpu.target import Gpu
 
 F64 = NDArray[np.float64]
@@ -47,7 +47,8 @@ def _(x: Spec, *, kind: str, alpha: float = 1.0) -> Spec:
 @activation.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], x: Spec, *, kind: str, alpha: float = 1.0) -> Plan:
     constants = {"KIND": KINDS[kind], "ALPHA": alpha}
-    return Plan([Dispatch(resolve(gpu, "activation"), constants, [arg(0), out(0)], flat_grid(x.size))])
+    dispatch = Dispatch(resolve(gpu, "activation"), constants, [arg(0), out(0)], flat_grid(x.size))
+    return Plan(in_chunks(gpu, dispatch, x.size, (4, 4), flat_grid))
 
 
 def check_kind(op_name: str, kind: str) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, out
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, in_chunks, out
 from webxpu.gpu.target import Gpu
 
 # Numbers of the kinds in kernels/elementwise.
@@ -39,7 +39,8 @@ def _(a: Spec, b: Spec, *, kind: str) -> Spec:
 @elementwise.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, b: Spec, *, kind: str) -> Plan:
     kernel = resolve(gpu, "elementwise")
-    return Plan([Dispatch(kernel, {"KIND": KINDS[kind]}, [arg(0), arg(1), out(0)], flat_grid(a.size))])
+    dispatch = Dispatch(kernel, {"KIND": KINDS[kind]}, [arg(0), arg(1), out(0)], flat_grid(a.size))
+    return Plan(in_chunks(gpu, dispatch, a.size, (4, 4, 4), flat_grid))
 
 
 @op
@@ -67,8 +68,9 @@ def _(a: Spec, b: Spec, *, kind: str) -> Spec:
 @elementwise_rows.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, b: Spec, *, kind: str) -> Plan:
     kernel = resolve(gpu, "elementwise", "rows")
-    constants = {"KIND": KINDS[kind], "D": a.shape[1]}
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), out(0)], flat_grid(a.size))])
+    rows, d = a.shape
+    dispatch = Dispatch(kernel, {"KIND": KINDS[kind], "D": d}, [arg(0), arg(1), out(0)], flat_grid(a.size))
+    return Plan(in_chunks(gpu, dispatch, rows, (4 * d, 0, 4 * d), lambda count: flat_grid(count * d)))
 
 
 def _compute(a: NDArray[np.float32], b: NDArray[np.float32], kind: str) -> NDArray[np.float32]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, fold, out
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, fold, in_chunks, out
 from webxpu.gpu.target import Gpu
 from webxpu.ops.matvec import check_weight
 from webxpu.quant.ggml import Blocks, dequantize, weight_part
@@ -45,9 +46,21 @@ def _(table: Spec, indices: Spec) -> Spec:
 @gather.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], table: Spec, indices: Spec) -> Plan:
     r, d = table.shape
-    bindings = [arg(0), arg(1), out(0)]
     if table.dtype == "float32":
-        return Plan([Dispatch(resolve(gpu, "gather"), {"R": r, "D": d}, bindings, flat_grid(outputs[0].size))])
+        return Plan(_copies(gpu, r, d, indices.size))
     kernel = resolve(gpu, "gather", "blocks", weights=weight_part(table.dtype, table.shape))
     groups = fold(-(-indices.size * -(-d // 32) // _BLOCKS_PER_GROUP))
-    return Plan([Dispatch(kernel, {"N": r, "K": d}, bindings, groups)])
+    return Plan([Dispatch(kernel, {"N": r, "K": d}, [arg(0), arg(1), out(0)], groups)])
+
+
+def _copies(gpu: Gpu, r: int, d: int, n: int) -> list[Dispatch]:
+    """One dispatch, or one for each part of a table that is larger than the device can bind: the first fills the rows
+    whose index lies outside its part with zeros, the others leave them as they are."""
+    whole = Dispatch(resolve(gpu, "gather"), {}, [arg(0), arg(1), out(0)], (1, 1, 1))
+    copies = []
+    for part in in_chunks(gpu, whole, r, (4 * d, 0, 0), lambda _: whole.grid):
+        bound = part.bindings[0]
+        rows = bound.nbytes // (4 * d) if bound.nbytes else r
+        first = replace(part, constants={"R": rows, "D": d, "FIRST": bound.offset // (4 * d) if d else 0})
+        copies += in_chunks(gpu, first, n, (0, 4, 4 * d), lambda count: flat_grid(count * d))
+    return copies

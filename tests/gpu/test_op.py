@@ -1,0 +1,174 @@
+"""The @op form: which arguments are arrays, which may be left out, and what an op without any is given."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+from webxpu.errors import ShapeError
+from webxpu.gpu.op import OPS, op
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, in_chunks, out
+from webxpu.gpu.program import NO_RANGE, bind, tensor_range
+from webxpu.gpu.target import Gpu
+
+GPU = Gpu({"maxStorageBufferBindingSize": 4096})
+
+
+@pytest.fixture(autouse=True)
+def only_library_ops():
+    before = dict(OPS)
+    yield
+    OPS.clear()
+    OPS.update(before)
+
+
+@pytest.fixture
+def shift():
+    @op
+    def shift(x, by=None, *, sign=1):
+        """x plus or minus by."""
+        return x + sign * (0 if by is None else by)
+
+    @shift.spec
+    def _(x, by=None, *, sign=1):
+        if by is not None and by.shape != x.shape:
+            raise ShapeError(f"shift: by must be of shape {x.shape}, got {by}")
+        return x
+
+    @shift.plan
+    def _(gpu, outputs, x, by=None, *, sign=1):
+        return Plan(
+            [Dispatch("kernel", {"BY": by is not None}, [arg(0), arg(0 if by is None else 1), out(0)], (1, 1, 1))]
+        )
+
+    return shift
+
+
+@pytest.fixture
+def ramp():
+    @op(generates=True)
+    def ramp(n, *, step=1.0):
+        """n values."""
+        return (np.arange(n) * step).astype(np.float32)
+
+    @ramp.spec
+    def _(n, *, step=1.0):
+        if n < 0:
+            raise ShapeError(f"ramp: n must be at least 0, got {n}")
+        return Spec((n,), "float32")
+
+    @ramp.plan
+    def _(gpu, outputs, n, *, step=1.0):
+        return Plan([Dispatch("kernel", {"N": n, "STEP": step}, [out(0)], (1, 1, 1))])
+
+    return ramp
+
+
+class Recorder:
+    """A device that keeps what it is asked to dispatch."""
+
+    def dispatch(self, called, args, kwargs):
+        return called, args, kwargs
+
+
+def test_an_array_may_be_left_out_or_given_by_name(shift):
+    x, by = np.array([1.0, 2.0]), np.array([10.0, 20.0])
+    assert shift(x).tolist() == [1, 2]
+    assert shift(x, None).tolist() == [1, 2]
+    assert shift(x, by=by, sign=-1).tolist() == [-9, -18]
+    assert shift(by=by, x=x).dtype == np.float32, "an array given by name is made canonical like any other"
+    with pytest.raises(ShapeError, match=re.escape("shift: by must be of shape (2,), got float32[1]")):
+        shift(x, by=by[:1])
+
+
+def test_a_call_that_does_not_match_the_signature_names_the_op(shift, ramp):
+    for call, text in [
+        (lambda: shift(), "shift: missing a required argument: 'x'"),
+        (lambda: shift(np.ones(1), b=np.ones(1)), "shift: got an unexpected keyword argument 'b'"),
+        (lambda: shift(np.ones(1), None, 3), "shift: too many positional arguments"),
+        (lambda: ramp(), "ramp: missing a required argument: 'n'"),
+    ]:
+        with pytest.raises(TypeError, match=f"^{re.escape(text)}"):
+            call()
+
+
+def test_a_tensor_call_hands_on_none_for_an_array_left_out(shift):
+    class Fake:
+        storage = None
+        device = Recorder()
+        shape, dtype = (2,), "float32"
+
+    x = Fake()
+    assert shift(x, sign=2) == (shift, (x, None), {"sign": 2})
+    assert shift(x, by=x) == (shift, (x, x), {})
+    with pytest.raises(
+        ShapeError, match="^shift: arguments must all be tensors or all arrays, got a tensor and ndarray"
+    ):
+        shift(x, by=np.ones(2))
+
+
+def test_an_absent_array_has_a_range_that_nothing_binds(shift):
+    x = Spec((2,), "float32")
+    _, plan = shift.plan_of(GPU, x, None)
+    assert tensor_range(None) == NO_RANGE
+    assert [call.ranges for call in bind(plan, [(5, 0, 8), NO_RANGE], [(6, 0, 8)], [])] == [
+        [(5, 0, 8), (5, 0, 8), (6, 0, 8)]
+    ]
+
+
+def test_a_generating_op_gives_an_array_or_is_dispatched_on_the_device_it_is_given(ramp):
+    assert ramp(3, step=2.0).tolist() == [0, 2, 4]
+    assert ramp(n=2).dtype == np.float32
+    assert ramp(4, step=0.5, device=Recorder()) == (ramp, (), {"n": 4, "step": 0.5})
+    with pytest.raises(ShapeError, match="ramp: n must be at least 0, got -1"):
+        ramp(-1)
+    assert str(inspect.signature(ramp)) == "(n, *, step=1.0, device=None)"
+
+
+def test_rows_are_split_where_a_binding_is_too_large_and_each_part_begins_at_256_bytes():
+    whole = Dispatch("kernel", {}, [arg(0), arg(1), out(0)], (0, 0, 0))
+
+    def parts(rows, row_bytes, multiple=1):
+        found = in_chunks(GPU, whole, rows, row_bytes, lambda count: (count, 1, 1), multiple)
+        return [([(b.offset, b.nbytes) for b in d.bindings], d.grid[0]) for d in found]
+
+    assert parts(64, (64, 0, 64)) == [([(0, 0)] * 3, 64)]
+    assert parts(65, (64, 0, 64)) == [
+        ([(0, 4096), (0, 0), (0, 4096)], 64),
+        ([(4096, 64), (0, 0), (4096, 64)], 1),
+    ]
+    # Rows of 40 bytes begin at a multiple of 256 bytes every 32 rows, rows of 4 bytes every 64.
+    assert [(d[0][0], d[1]) for d in parts(200, (40, 0, 40))] == [((0, 3840), 96), ((3840, 3840), 96), ((7680, 320), 8)]
+    assert [d[1] for d in parts(200, (40, 0, 4))] == [64, 64, 64, 8]
+    assert [d[1] for d in parts(200, (40, 0, 40), multiple=3)] == [96, 96, 8]
+    assert [d[1] for d in parts(300, (16, 0, 4), multiple=3)] == [192, 108]
+    assert parts(0, (64, 0, 64)) == [([(0, 0)] * 3, 0)]
+    # One row that passes the limit stays whole, so that the limit is named before anything runs.
+    assert parts(3, (8192, 0, 4)) == [([(0, 0)] * 3, 3)]
+
+
+def test_the_parts_of_an_inner_plan_keep_their_place_in_a_composition(shift):
+    @op
+    def halves(x):
+        return x
+
+    @halves.spec
+    def _(x):
+        return x
+
+    @halves.plan
+    def _(gpu, outputs, x):
+        whole = Dispatch("kernel", {}, [arg(0), out(0)], (1, 1, 1))
+        return Plan(in_chunks(gpu, whole, x.size, (4, 4), lambda count: (count, 1, 1)))
+
+    x = Spec((1500,), "float32")
+    c = compose(GPU, x)
+    c.call(halves, *c.call(halves, c.args[0]), into=[out(0)])
+    calls = bind(c.plan(), [(1, 256, 6000)], [(2, 0, 6000)], [(3, 0, 6000)])
+    assert [call.ranges for call in calls] == [
+        [(1, 256, 4096), (3, 0, 4096)],
+        [(1, 4352, 1904), (3, 4096, 1904)],
+        [(3, 0, 4096), (2, 0, 4096)],
+        [(3, 4096, 1904), (2, 4096, 1904)],
+    ]
