@@ -103,7 +103,7 @@ def test_a_tensor_call_hands_on_none_for_an_array_left_out(shift):
     assert shift(x, sign=2) == (shift, (x, None), {"sign": 2})
     assert shift(x, by=x) == (shift, (x, x), {})
     with pytest.raises(
-        ShapeError, match="^shift: arguments must all be tensors or all arrays, got a tensor and ndarray"
+        ShapeError, match=r"^shift: arguments must all be tensors or all arrays, got a tensor and ndarray"
     ):
         shift(x, by=np.ones(2))
 
