@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-from playwright_tests.ops.gpu_page import GpuPage, open_page
-from webxpu.data import data_folder
 from webxpu.host.browser import launch
-from webxpu.host.serve import Server, serving
+from webxpu.host.gpu_page import GpuPage, serving_cases
+from webxpu.host.serve import Server
 
 # How many op cases ran, by kernel variant and device limits; shown at the end.
 RAN: Counter[tuple[str, str]] = Counter()
@@ -35,15 +33,14 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def op_server() -> Iterator[Server]:
-    """Serves the bridge's modules and the page that runs op cases; bytes go over its blobs."""
-    with serving(Path(__file__).parent / "ops", data_folder("bridge"), blobs=True) as server:
+    """Serves the page that runs op cases."""
+    with serving_cases() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def op_page(browser: Browser, op_server: Server) -> Iterator[Page]:
+def op_page(browser: Browser) -> Iterator[Page]:
     page = browser.new_page()
-    page.goto(f"{op_server.url}/page.html")
     yield page
     page.close()
 
@@ -51,7 +48,7 @@ def op_page(browser: Browser, op_server: Server) -> Iterator[Page]:
 @pytest.fixture(scope="session", params=["adapter", "default"])
 def gpu_page(request: pytest.FixtureRequest, op_page: Page, op_server: Server) -> Iterator[GpuPage]:
     """A device with all that the adapter offers, then one with WebGPU's least limits."""
-    opened = open_page(op_page, op_server, request.param)
+    opened = GpuPage(op_page, op_server, request.param)
     yield opened
     opened.close()
 

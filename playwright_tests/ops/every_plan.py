@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from playwright_tests.ops.gpu_page import GpuPage
-from tests.gpu.planner import Planner
 from webxpu.gpu.op import Op
 from webxpu.gpu.op import spec as spec_of
+from webxpu.gpu.variants import Planner
+from webxpu.host.gpu_page import GpuPage
 
 
 def by_every_plan(page: GpuPage, op: Op, args: tuple[Any, ...], **kwargs: Any) -> dict[str, np.ndarray]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from playwright_tests.ops.gpu_page import GpuPage
 from webxpu.data import data_folder
+from webxpu.host.gpu_page import GpuPage
 
 
 @pytest.mark.parametrize(("reach", "error"), [(6.2832, 1.2e-7), (500, 1.2e-7), (6000, 1.2e-7)])

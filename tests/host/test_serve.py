@@ -204,3 +204,15 @@ def test_after_the_block_nothing_listens(site):
         pass
     with pytest.raises(ConnectionRefusedError):
         ask(server, "/")
+
+
+def test_a_folder_mounted_under_a_name_is_served_there_and_nothing_beside_it(site, tmp_path):
+    mounted = tmp_path / "modules"
+    mounted.mkdir()
+    (mounted / "a.mjs").write_text("export {};")
+    (tmp_path / "secret.txt").write_text("secret")
+    with serving(site, mounts={"bridge": mounted}) as server:
+        assert ask(server, "/bridge/a.mjs").body == b"export {};"
+        assert ask(server, "/chat/").body == b"<!doctype html>chat"
+        for path in ("/bridge/../secret.txt", "/bridge/../../secret.txt", "/bridge/index.html", "/a.mjs"):
+            assert ask(server, path).status == 404, path

@@ -17,19 +17,17 @@ from types import ModuleType
 from playwright.sync_api import sync_playwright
 
 import webxpu
-from playwright_tests.ops.gpu_page import GpuPage, open_page
 from playwright_tests.ops.test_cases import expected, wanted
-from tests.gpu.planner import Planner
 from tests.mutation import Mutant, gather_mutants
 from tests.mutation.outcome import MARK
 from webxpu.cases.case import EXACT, Case, agree, gather_cases
-from webxpu.data import data_folder
 from webxpu.gpu.kernels import assemble, parse_variant, variants
 from webxpu.gpu.op import OPS
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Plan
+from webxpu.gpu.variants import Planner
 from webxpu.host.browser import launch
-from webxpu.host.serve import serving
+from webxpu.host.gpu_page import GpuPage, serving_cases
 
 ROOT = Path(__file__).parent.parent.parent
 COPIED = ("webxpu", "kernels", "bridge", "web", "tests", "playwright_tests", "pyproject.toml", "README.md", "docs")
@@ -55,10 +53,8 @@ def main(names: list[str]) -> int:
     verdicts: Counter[str] = Counter()
     with sync_playwright() as playwright:
         browser = launch(playwright)
-        with serving(ROOT / "playwright_tests" / "ops", data_folder("bridge"), blobs=True) as server:
-            page = browser.new_page()
-            page.goto(f"{server.url}/page.html")
-            gpu = open_page(page, server, "adapter")
+        with serving_cases() as server:
+            gpu = GpuPage(browser.new_page(), server, "adapter")
             passing: set[str] = set()
             for mutant in mutants:
                 verdict, detail = judge(mutant, cases, gpu, passing)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -57,8 +57,16 @@ _START_S = 10
 class Server:
     """A running server. `url` is its address without a trailing slash; `str(server)` is the same."""
 
-    def __init__(self, folders: Sequence[Path], csp: str | None, origin: str | None, blobs: bool) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        csp: str | None,
+        origin: str | None,
+        blobs: bool,
+        mounts: Mapping[str, Path] | None = None,
+    ) -> None:
         self.folders = [folder.resolve(strict=True) for folder in folders]
+        self.mounts = {name: folder.resolve(strict=True) for name, folder in (mounts or {}).items()}
         self.headers = {
             "Cache-Control": "no-cache",
             "X-Content-Type-Options": "nosniff",
@@ -103,8 +111,12 @@ class Server:
         relative = url_path.lstrip("/")
         if "\0" in relative or "\\" in relative:
             return None
-        for root in self.folders:
-            path = (root / relative).resolve()
+        first, _, rest = relative.partition("/")
+        places = [(root, relative) for root in self.folders]
+        if first in self.mounts:
+            places.insert(0, (self.mounts[first], rest))
+        for root, below in places:
+            path = (root / below).resolve()
             if url_path.endswith("/"):
                 path = path / "index.html"
             if path.is_relative_to(root) and path.exists():
@@ -141,13 +153,15 @@ def serving(
     csp: str | None = CSP,
     allow_origin: str | None = None,
     blobs: bool = False,
+    mounts: Mapping[str, Path] | None = None,
 ) -> Iterator[Server]:
     """Serves folders (the first that has a file wins) until the block ends. Port 0 takes any free one.
 
+    `mounts` serves a folder under a name of the first level, `{"bridge": ...}` as `/bridge/`;
     `csp` None sends no Content-Security-Policy; `allow_origin` sets the CORS header; `blobs` opens `/blobs/`. Raises
     OSError where the port is taken.
     """
-    server = Server(folders, csp, allow_origin, blobs)
+    server = Server(folders, csp, allow_origin, blobs, mounts)
     loop = asyncio.new_event_loop()
     started = threading.Event()
     failure: list[BaseException] = []
