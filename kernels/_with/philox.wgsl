@@ -1,12 +1,5 @@
+// with: wide
 // Philox4x32-10, Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), and Gumbel noise made from it.
-
-// The upper half of a 64-bit product.
-fn multiply_high(a: u32, b: u32) -> u32 {
-    let low = (a & 0xffffu) * (b & 0xffffu);
-    let mid = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
-    let other = (a & 0xffffu) * (b >> 16u) + (mid & 0xffffu);
-    return (a >> 16u) * (b >> 16u) + (mid >> 16u) + (other >> 16u);
-}
 
 fn philox(start: vec4<u32>, seed: vec2<u32>) -> vec4<u32> {
     var c = start;

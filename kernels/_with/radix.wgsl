@@ -1,3 +1,4 @@
+// with: wide order
 // Thresholds without a sort: a histogram of one digit of 8 bits a pass, highest digit first, of values in the order of
 // their bits. Passes 0 to 3 count for top-k, passes 4 to 7 weigh for top-p. Weights are whole numbers, so the sums are
 // exact in any order; both they and the counts have 64 bits, low word first. Reference: webxpu/ops/sample.py.
@@ -26,24 +27,6 @@ var<workgroup> sixteens: array<vec2<u32>, 16>;
 var<workgroup> found: Found;
 var<workgroup> low: array<atomic<u32>, 256>;
 var<workgroup> high: array<atomic<u32>, 256>;
-
-fn order_bits(value: f32) -> u32 {
-    let bits = bitcast<u32>(value);
-    return bits ^ select(0x80000000u, 0xffffffffu, bits >> 31u == 1u);
-}
-
-fn from_order(bits: u32) -> f32 {
-    return bitcast<f32>(bits ^ select(0xffffffffu, 0x80000000u, bits >> 31u == 1u));
-}
-
-fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-    let sum = a.x + b.x;
-    return vec2<u32>(sum, a.y + b.y + select(0u, 1u, sum < a.x));
-}
-
-fn subtract64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-    return vec2<u32>(a.x - b.x, a.y - b.y - select(0u, 1u, a.x < b.x));
-}
 
 fn less64(a: vec2<u32>, b: vec2<u32>) -> bool {
     return a.y < b.y || (a.y == b.y && a.x < b.x);
