@@ -122,6 +122,11 @@ def uniform(shape: tuple[int, ...], seed: int = 0, amp: float = 1.0) -> F32:
     return ((words / 2**31 - 1) * amp).astype(np.float32).reshape(shape)
 
 
+def halves(arrays: tuple[F32, ...]) -> tuple[NDArray[np.float16], ...]:
+    """Arguments rounded to float16, for the kernels of that dtype."""
+    return tuple(array.astype(np.float16) for array in arrays)
+
+
 def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Blocks:
     """A weight of a block type with codes of every value and scales of both signs, most weights within (-1, 1)."""
     block = BLOCK_TYPES[type_name]
