@@ -73,10 +73,7 @@ async function runOne(device, { program, buffers, read }, blob, sentinel) {
       const fresh = () => new Uint8Array(new Uint32Array(bytes / 4).fill(sentinel).buffer);
       return ["write", handles[i], 0, start === null ? fresh() : blob.subarray(start, start + bytes)];
     });
-    const groups = program.groups.map((/** @type {any} */ group) => ({
-      ...group,
-      buffers: group.buffers.map((/** @type {number[]} */ [i, offset, bytes]) => [handles[i], offset, bytes]),
-    }));
+    const groups = bound(program, handles);
     const compiled = await bridge.compile(device, { ...program, groups });
     try {
       bridge.submit(device, [...writes, ["run", compiled]]);
@@ -89,4 +86,53 @@ async function runOne(device, { program, buffers, read }, blob, sentinel) {
   }
 }
 
-Object.assign(globalThis, { open, close, runAll });
+/**
+ * @typedef {object} Filled what is too large to send: the page makes the arguments by a program and answers with parts
+ * @property {any} fill the program that makes them
+ * @property {any} program
+ * @property {{bytes: number, start: number | null}[]} buffers start: where the blob has the bytes; null: zeros
+ * @property {[number, number, number][]} read buffer, offset and number of bytes of each part that is wanted
+ * @property {number} repeats how often every dispatch is timed; 0: not at all
+ */
+
+/**
+ * Fills buffers, runs a program on them, and puts the parts that are wanted, one after the other, under `answer`.
+ * @param {{device: number, question: string, answer: string} & Filled} job
+ * @returns {Promise<number[] | null>} milliseconds of each dispatch, the least of the repeats
+ */
+async function runFilled({ device, question, answer, fill, program, buffers, read, repeats }) {
+  const bridge = await ready;
+  const blob = new Uint8Array(await (await fetch(question)).arrayBuffer());
+  /** @type {number[]} */
+  const handles = [];
+  /** @type {number[]} */
+  const programs = [];
+  try {
+    for (const { bytes, start } of buffers) {
+      const handle = bridge.createBuffer(device, bytes, `buffer ${handles.length}`);
+      handles.push(handle);
+      if (start !== null) bridge.submit(device, [["write", handle, 0, blob.subarray(start, start + bytes)]]);
+    }
+    for (const each of [fill, program]) {
+      programs.push(await bridge.compile(device, { ...each, groups: bound(each, handles) }));
+      bridge.submit(device, [["run", programs.at(-1)]]);
+    }
+    const times = repeats ? await bridge.profile(programs[1], repeats) : null;
+    const parts = await Promise.all(read.map(([i, offset, bytes]) => bridge.read(handles[i], offset, bytes)));
+    await fetch(answer, { method: "PUT", body: new Blob(parts) });
+    return times && times.ms;
+  } finally {
+    programs.forEach((each) => bridge.freeProgram(each));
+    handles.forEach((handle) => bridge.freeBuffer(handle));
+  }
+}
+
+/** A program's groups with handles in place of indices. @param {any} program @param {number[]} handles */
+function bound(program, handles) {
+  return program.groups.map((/** @type {any} */ group) => ({
+    ...group,
+    buffers: group.buffers.map((/** @type {number[]} */ [i, offset, bytes]) => [handles[i], offset, bytes]),
+  }));
+}
+
+Object.assign(globalThis, { open, close, runAll, runFilled });

@@ -110,7 +110,12 @@ def distinct(n: int) -> F32:
 
 def hashed(n: int, seed: int = 0) -> NDArray[np.uint32]:
     """Well-mixed 32-bit words, the same with every NumPy."""
-    words = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) + np.uint32((seed * 40503 + 1) % 2**32)
+    return mix(np.arange(n, dtype=np.uint32), seed)
+
+
+def mix(indices: NDArray[np.uint32], seed: int) -> NDArray[np.uint32]:
+    """The words of `hashed` at some indices."""
+    words = indices * np.uint32(2654435761) + np.uint32((seed * 40503 + 1) % 2**32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         words = (words ^ (words >> np.uint32(shift))) * np.uint32(factor)
     return words ^ (words >> np.uint32(16))
@@ -151,7 +156,7 @@ def gather_cases() -> list[Case]:
     package = importlib.import_module("webxpu.cases")
     cases: list[Case] = []
     for found in pkgutil.iter_modules(package.__path__):
-        if found.name == "case":
+        if found.name == "case" or found.name.startswith("_"):
             continue
         module = importlib.import_module(f"webxpu.cases.{found.name}")
         cases += [replace(case, tolerance=case.tolerance or module.TOLERANCE) for case in module.CASES]

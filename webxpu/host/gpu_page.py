@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from webxpu import errors
+from webxpu.cases.case import Case
 from webxpu.data import data_folder
 from webxpu.errors import DeviceError, Unsupported
 from webxpu.gpu.frames import (
@@ -33,6 +34,8 @@ from webxpu.gpu.plan import Plan, Spec
 from webxpu.gpu.program import bound_bytes, encode
 from webxpu.gpu.target import Gpu, describe
 from webxpu.host.serve import Server, serving
+from webxpu.report import Report
+from webxpu.trial import prepare
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -74,6 +77,8 @@ class GpuPage:
         self, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], plans: Sequence[Plan]
     ) -> list[Result | Exception]:
         """The same, with the error in place of the result where a plan's run fails."""
+        if not plans:
+            return []
         specs = [spec_of(a) for a in args]
         outputs = op.spec_of(*specs, **kwargs)
         written = written_arguments(op)
@@ -102,6 +107,12 @@ class GpuPage:
         assert not answer
         return results
 
+    def try_case(self, report: Report, case: Case, *, every: bool = True) -> None:
+        """Runs a case by every plan that the device has for it, or by its own alone, and notes what came of it."""
+        trial = prepare(case, self.gpu, every=every)
+        results = self.attempt(trial.op, trial.args, case.kwargs, [plan for _, plan in trial.plans])
+        report.add(trial, results)
+
     def run_code(self, code: str, array: NDArray[Any], shape: tuple[int, ...], groups: int) -> NDArray[Any]:
         """Runs a bare module that reads one array (binding 0) and writes float32 of `shape` (binding 1)."""
         specs = [spec_of(array), Spec(shape, "float32")]
@@ -125,15 +136,20 @@ class GpuPage:
 
     def _exchange(self, question: bytes, runs: list[dict[str, Any]]) -> tuple[bytes, list[Exception | None]]:
         """The bytes that the runs left, one after the other, and for each run what went wrong, or None."""
+        answer, problems = self.exchange("runAll", question, {"sentinel": SENTINEL, "runs": runs})
+        return answer, [p and _error(p["name"], p["message"]) for p in problems]
+
+    def exchange(self, function: str, question: bytes, job: dict[str, Any]) -> tuple[bytes, Any]:
+        """Calls a function of the page that takes its bytes from one blob and puts others into a second."""
         blobs, name = self.server.blobs, next(self._blob)
         assert blobs is not None, "the page needs a server with blobs"
         blobs[f"{name}-in"] = question
-        job = {"device": self.device, "question": f"/blobs/{name}-in", "answer": f"/blobs/{name}-out"}
+        places = {"device": self.device, "question": f"/blobs/{name}-in", "answer": f"/blobs/{name}-out"}
         try:
-            problems = self._call("runAll", {**job, "sentinel": SENTINEL, "runs": runs})
+            value = self._call(function, {**places, **job})
         finally:
             del blobs[f"{name}-in"]
-        return blobs.pop(f"{name}-out"), [p and _error(p["name"], p["message"]) for p in problems]
+        return blobs.pop(f"{name}-out"), value
 
     def _call(self, name: str, argument: Any) -> Any:
         result = self.page.evaluate(_CALL, [name, argument])
