@@ -4,16 +4,27 @@ from webxpu.ops.activation import activation
 from webxpu.ops.advance import advance
 from webxpu.ops.argmax import argmax
 from webxpu.ops.attend import attend, attend_combine
+from webxpu.ops.axpy import axpy, axpy_inplace
 from webxpu.ops.cache import cache_write
+from webxpu.ops.conv import conv1d, conv1d_output_length, conv2d, conv3d
+from webxpu.ops.conv_transpose import conv_transpose1d, conv_transpose1d_output_length, conv_transpose2d
+from webxpu.ops.dequant_transpose import dequant_transpose
+from webxpu.ops.dequantize import dequantize
 from webxpu.ops.elementwise import elementwise, elementwise_rows
 from webxpu.ops.embed import embed
 from webxpu.ops.gather import gather
-from webxpu.ops.matmul import linear, matmul
-from webxpu.ops.matvec import matvec
+from webxpu.ops.group_norm import group_norm
+from webxpu.ops.layernorm import layernorm
+from webxpu.ops.matmul import linear, matmul, matmul_q4g128, matmul_q8
+from webxpu.ops.matvec import matvec, matvec_q4g128, matvec_q8, matvec_q8_ffn, matvec_q8_residual
 from webxpu.ops.norm_gate_up import glu, norm_gate_up
 from webxpu.ops.norm_head import norm_head, norm_head_argmax
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
+from webxpu.ops.pad import pad
+from webxpu.ops.permute import permute
 from webxpu.ops.project import attend_project, project
+from webxpu.ops.quantize import quantize
+from webxpu.ops.reduce import reduce
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.ops.rope import (
     NtkScaling,
@@ -26,8 +37,11 @@ from webxpu.ops.rope import (
     rope_table,
 )
 from webxpu.ops.sample import sample
+from webxpu.ops.scatter import scatter
 from webxpu.ops.softmax import softmax
 from webxpu.ops.split_planes import split_planes
+from webxpu.ops.transpose import transpose
+from webxpu.ops.upsample import nearest_upsample_2d
 
 __all__ = [
     "NtkScaling",
@@ -38,22 +52,46 @@ __all__ = [
     "attend",
     "attend_combine",
     "attend_project",
+    "axpy",
+    "axpy_inplace",
     "cache_write",
+    "conv1d",
+    "conv1d_output_length",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose1d_output_length",
+    "conv_transpose2d",
+    "dequant_transpose",
+    "dequantize",
     "elementwise",
     "elementwise_rows",
     "embed",
     "gather",
     "glu",
+    "group_norm",
+    "layernorm",
     "linear",
     "llama3_freq_factors",
     "matmul",
+    "matmul_q4g128",
+    "matmul_q8",
     "matvec",
+    "matvec_q4g128",
+    "matvec_q8",
+    "matvec_q8_ffn",
+    "matvec_q8_residual",
+    "nearest_upsample_2d",
     "norm_gate_up",
     "norm_head",
     "norm_head_argmax",
     "norm_qkv",
+    "pad",
+    "permute",
     "permute_rope_channels",
     "project",
+    "quantize",
+    "reduce",
     "rmsnorm",
     "rope",
     "rope_axes",
@@ -61,6 +99,8 @@ __all__ = [
     "rope_table",
     "rope_write",
     "sample",
+    "scatter",
     "softmax",
     "split_planes",
+    "transpose",
 ]

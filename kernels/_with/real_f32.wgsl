@@ -1,0 +1,3 @@
+// What the tensors hold; sums and products are in f32 always.
+
+alias Real = f32;

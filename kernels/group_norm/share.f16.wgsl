@@ -1,0 +1,2 @@
+// with: real_f16 team_tree group_norm_share
+// Shares of groups of float16, a workgroup each, whose threads meet in a tree. Reference: webxpu/ops/group_norm.py.

@@ -1,0 +1,2 @@
+// with: real_f16 team_subgroups softmax_line
+// Rows of float16, a workgroup each, whose threads meet in their subgroups first. Reference: webxpu/ops/softmax.py.
