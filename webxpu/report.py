@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from webxpu.cases.case import EXACT, Case, Tolerance, agree
 from webxpu.gpu.frames import Result
+from webxpu.gpu.variants import kernel_names
+from webxpu.trial import Trial
 
-Pair = tuple[NDArray[Any], NDArray[Any]]
 COLUMNS = ("op", "kernels", "cases", "runs", "worst abs", "worst rel", "tolerance", "")
 
 
@@ -50,7 +51,7 @@ class Row:
     cases: set[str] = field(default_factory=set)
     runs: int = 0
     failures: int = 0
-    worst: Worst = Worst(used=-1.0)  # before any run
+    worst: Worst = Worst(used=-1.0)  # before any run has left something to compare
     tolerance: Tolerance = EXACT
 
     def texts(self) -> tuple[str, ...]:
@@ -59,30 +60,33 @@ class Row:
             self.kernels,
             str(len(self.cases)),
             str(self.runs),
-            _number(self.worst.abs),
-            _number(self.worst.rel),
-            tolerance_text(self.tolerance),
+            *(("-", "-", "-") if self.worst.used < 0 else self._measured()),
             "FAILED" if self.failures else "ok",
         )
+
+    def _measured(self) -> tuple[str, str, str]:
+        return number_text(self.worst.abs), number_text(self.worst.rel), tolerance_text(self.tolerance)
 
 
 @dataclass
 class Report:
     """True where something ran and all of it agreed; printed, it is a table.
 
-    cases    how many were run
+    cases_of how many cases of each op were run
     runs     how many times a kernel or a chain of kernels computed one of them
     rows     by op and kernels
     failures what disagreed or could not be run
     lacking  kernels that this device cannot run: the WebGPU feature that is missing, and in how many cases
+    ways     how many runs by each set of kernels and way of using them
     skipped  cases that this device cannot run by any kernel, and the WebGPU feature that is missing
     """
 
     device: str = ""
-    cases: int = 0
+    cases_of: dict[str, int] = field(default_factory=dict)
     runs: int = 0
     seconds: float = 0.0
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
+    ways: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     lacking: dict[str, tuple[str, int]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -90,39 +94,44 @@ class Report:
     def __bool__(self) -> bool:
         return self.runs > 0 and not self.failures
 
-    def add_run(self, case: Case, kernels: str, by: str, found: Iterable[Pair] | Exception) -> None:
-        """Notes one run: what the kernels gave beside what the definition gives, or the error in place of it."""
-        row = self.rows.setdefault((case.op, kernels), Row(case.op, kernels, tolerance=case.tolerance or EXACT))
-        row.cases.add(str(case))
-        row.runs += 1
-        self.runs += 1
-        problems = [f"{type(found).__name__}: {found}"] if isinstance(found, Exception) else []
-        for got, want in () if isinstance(found, Exception) else found:
-            tolerance = tolerance_of(case, want)
-            worst = measure(got, want, tolerance)
-            if worst.used > row.worst.used:
-                row.worst, row.tolerance = worst, tolerance
-            disagreement = agree(got, want, tolerance)
-            if disagreement is not None:
-                problems.append(f"{disagreement}; the tolerance is {tolerance_text(tolerance)}")
-        row.failures += bool(problems)
-        self.failures += [Failure(case.op, str(case), by, problem) for problem in problems]
+    def add(self, trial: Trial, results: Sequence[Result | Exception]) -> None:
+        """Notes a trial with what each of its plans left, or the error in place of it."""
+        case = str(trial.case)
+        for kernel, feature in trial.lacking.items():
+            self.lacking[kernel] = (feature, self.lacking.get(kernel, ("", 0))[1] + 1)
+        if trial.needs is not None:
+            self.skipped[case] = trial.needs
+            return
+        self._count_case(trial.case)
+        for (by, plan), result in zip(trial.plans, results, strict=True):
+            self.runs += 1
+            self.ways[by] = self.ways.get(by, 0) + 1
+            kernels = kernel_names(plan)
+            row = self.rows.setdefault((trial.case.op, kernels), Row(trial.case.op, kernels))
+            row.cases.add(case)
+            row.runs += 1
+            problems = _judge(row, trial, result)
+            row.failures += bool(problems)
+            self.failures += [Failure(trial.case.op, case, by, problem) for problem in problems]
 
     def add_error(self, case: Case, error: Exception) -> None:
         """Notes a case that failed before any kernel could be blamed."""
+        self._count_case(case)
         self.failures.append(Failure(case.op, str(case), "", f"{type(error).__name__}: {error}"))
 
-    def add_lacking(self, kernels: dict[str, str]) -> None:
-        for kernel, feature in kernels.items():
-            self.lacking[kernel] = (feature, self.lacking.get(kernel, ("", 0))[1] + 1)
+    @property
+    def cases(self) -> int:
+        return sum(self.cases_of.values())
+
+    def _count_case(self, case: Case) -> None:
+        self.cases_of[case.op] = self.cases_of.get(case.op, 0) + 1
 
     def summary(self) -> str:
-        ops = len({op for op, _ in self.rows})
-        verdict = f"{len(self.failures)} failures" if self.failures else "all agree" if self.runs else "nothing ran"
-        return (
-            f"{verdict}: {_count(ops, 'op')}, {_count(self.cases, 'case')}, {_count(self.runs, 'kernel run')} "
-            f"in {self.seconds:.1f} s{self.device and f' on {self.device}'}"
+        verdict = (
+            _count(len(self.failures), "failure") if self.failures else "all agree" if self.runs else "nothing ran"
         )
+        counts = (_count(len(self.cases_of), "op"), _count(self.cases, "case"), _count(self.runs, "kernel run"))
+        return f"{verdict}: {', '.join(counts)} in {self.seconds:.1f} s{self.device and f' on {self.device}'}"
 
     def notes(self) -> list[str]:
         """What this device lacks, by the feature that is missing."""
@@ -164,6 +173,15 @@ class Report:
             "cases": self.cases,
             "runs": self.runs,
             "seconds": round(self.seconds, 3),
+            "ops": [
+                {
+                    "op": op,
+                    "cases": cases,
+                    "runs": sum(row.runs for row in self.rows.values() if row.op == op),
+                    "failures": sum(failure.op == op for failure in self.failures),
+                }
+                for op, cases in self.cases_of.items()
+            ],
             "rows": [
                 {
                     "op": row.op,
@@ -171,8 +189,9 @@ class Report:
                     "cases": len(row.cases),
                     "runs": row.runs,
                     "failures": row.failures,
-                    "worst_abs": _finite(row.worst.abs),
-                    "worst_rel": _finite(row.worst.rel),
+                    "worst_abs": _finite(row.worst.abs) if row.worst.used >= 0 else None,
+                    "worst_rel": _finite(row.worst.rel) if row.worst.used >= 0 else None,
+                    "used": _finite(row.worst.used) if row.worst.used >= 0 else None,
                     "tolerance": {"abs": row.tolerance.abs, "rel": row.tolerance.rel},
                 }
                 for row in self.rows.values()
@@ -188,14 +207,20 @@ class Report:
         }
 
 
-def pairs(result: Result, outputs: Sequence[NDArray[Any]], args: Sequence[Any]) -> list[Pair]:
-    """What was computed beside what was wanted: the outputs, then the arguments that the definition wrote into."""
-    return [*zip(result.outputs, outputs, strict=True), *((array, args[i]) for i, array in result.written.items())]
-
-
-def returned_arrays(returned: Any) -> tuple[NDArray[Any], ...]:
-    """What an op's definition returned, as a tuple."""
-    return returned if isinstance(returned, tuple) else () if returned is None else (returned,)
+def _judge(row: Row, trial: Trial, result: Result | Exception) -> list[str]:
+    """What is wrong with a run; its row keeps the worst that it has seen."""
+    if isinstance(result, Exception):
+        return [f"{type(result).__name__}: {result}"]
+    problems = []
+    for got, want in trial.pairs(result):
+        tolerance = tolerance_of(trial.case, want)
+        worst = measure(got, want, tolerance)
+        if worst.used > row.worst.used:
+            row.worst, row.tolerance = worst, tolerance
+        disagreement = agree(got, want, tolerance)
+        if disagreement is not None:
+            problems.append(f"{disagreement}; the tolerance is {tolerance_text(tolerance)}")
+    return problems
 
 
 def tolerance_of(case: Case, want: NDArray[Any]) -> Tolerance:
@@ -234,7 +259,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
     return "0" if value == 0 else f"{value:.2g}"
 
 

@@ -58,6 +58,12 @@ def _parser() -> argparse.ArgumentParser:
     doctor = command("doctor", _doctor, "say what this machine has: Python, browser, adapter, limits, assets")
     _add_adapter(doctor)
 
+    verify = command("verify", _verify, "run every case of every op by every kernel on the GPU and compare with NumPy")
+    verify.add_argument("--op", nargs="+", metavar="NAME", help="only these ops")
+    verify.add_argument("--json", type=Path, metavar="FILE", help="write what was found as JSON")
+    verify.add_argument("--html", type=Path, metavar="FILE", help="write it as one page for a browser")
+    _add_adapter(verify)
+
     kernels = command("kernels", _kernels, "write the assembled WGSL modules, for any other host")
     kernels.add_argument("action", choices=["export"])
     kernels.add_argument("folder", type=Path, metavar="DIR")
@@ -141,6 +147,12 @@ def _doctor(options: argparse.Namespace) -> int:
     from webxpu.host.doctor import doctor
 
     return doctor(options.adapter)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from webxpu.host.verify import verify
+
+    return verify(options)
 
 
 def _kernels(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 HELP = """exit codes:
   0    done
-  1    failed for a reason that the message tells
+  1    failed for a reason that the message tells; verify: a case disagrees, or nothing ran
   2    the command was not understood
   3    no Chrome or Chromium, or it could not be started
   4    no WebGPU adapter, or none of the kind asked for
@@ -29,6 +29,10 @@ environment:
   CHROME_FLAGS   all its flags; --adapter, where given, wins over adapter flags among them
   WEBXPU_ASSETS  a folder with the third-party files; then nothing is downloaded
 """
+
+
+class UsageError(ValueError):
+    """An argument of the command names nothing that there is."""
 
 
 class NoAdapter(Unsupported):
@@ -47,8 +51,14 @@ class BuildError(RuntimeError):
     """A wheel could not be built; the message ends with what the tool said."""
 
 
-REPORTED = (Unsupported, FormatError, DeviceError, KernelError, PageError, BuildError, OSError)
-_CODES = ((NoBrowser, NO_BROWSER), (NoAdapter, NO_ADAPTER), (FetchError, FETCH_FAILED), (FormatError, BAD_MODEL))
+REPORTED = (UsageError, Unsupported, FormatError, DeviceError, KernelError, PageError, BuildError, OSError)
+_CODES = (
+    (UsageError, USAGE),
+    (NoBrowser, NO_BROWSER),
+    (NoAdapter, NO_ADAPTER),
+    (FetchError, FETCH_FAILED),
+    (FormatError, BAD_MODEL),
+)
 
 
 def code_of(error: BaseException) -> int:
