@@ -161,3 +161,9 @@ def gather_cases() -> list[Case]:
         module = importlib.import_module(f"webxpu.cases.{found.name}")
         cases += [replace(case, tolerance=case.tolerance or module.TOLERANCE) for case in module.CASES]
     return sorted(cases, key=lambda case: case.op)
+
+
+def tolerance_of(op_module: str) -> Tolerance:
+    """The tolerance of the cases of an op's module: `webxpu.cases.softmax` for `webxpu.ops.softmax`."""
+    tolerance: Tolerance = importlib.import_module(op_module.replace(".ops.", ".cases.")).TOLERANCE
+    return tolerance
