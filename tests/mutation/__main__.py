@@ -17,17 +17,16 @@ from types import ModuleType
 from playwright.sync_api import sync_playwright
 
 import webxpu
-from playwright_tests.ops.test_cases import expected, wanted
 from tests.mutation import Mutant, gather_mutants
 from tests.mutation.outcome import MARK
-from webxpu.cases.case import EXACT, Case, agree, gather_cases
+from webxpu.cases.case import Case, gather_cases
+from webxpu.gpu.frames import Overrun
 from webxpu.gpu.kernels import assemble, parse_variant, variants
-from webxpu.gpu.op import OPS
-from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Plan
-from webxpu.gpu.variants import Planner
 from webxpu.host.browser import launch
 from webxpu.host.gpu_page import GpuPage, serving_cases
+from webxpu.report import Report
+from webxpu.trial import prepare
 
 ROOT = Path(__file__).parent.parent.parent
 COPIED = ("webxpu", "kernels", "bridge", "web", "tests", "playwright_tests", "pyproject.toml", "README.md", "docs")
@@ -95,28 +94,20 @@ def _failure(mutant: Mutant, cases: dict[str, Case], gpu: GpuPage) -> str | None
 
 
 def _disagreement(case: Case, file: str, gpu: GpuPage) -> str | None:
-    op, args = OPS[case.op], case.make()
-    planner = Planner(op, [spec_of(a) for a in args], case.kwargs)
-    planner.add(gpu.gpu)
-    planner.add_all(gpu.gpu)
-    found = [(name, plan) for name, plan in planner.found if not file.startswith("kernels/") or file in _files(plan)]
-    if not found:
+    trial = prepare(case, gpu.gpu)
+    trial.plans = [(by, plan) for by, plan in trial.plans if not file.startswith("kernels/") or file in _files(plan)]
+    if not trial.plans:
         lacking = _needs(file) - gpu.gpu.features
         if lacking:
             raise Missing(f"this device lacks {', '.join(sorted(lacking))}")
         raise Invalid(f"no plan of {case} uses {file}")
-    outputs = expected(op, case, args) if not op.writes else ()
-    try:
-        results = gpu.run(op, args, case.kwargs, [plan for _, plan in found])
-    except AssertionError as e:
-        return str(e)
-    outputs = outputs or expected(op, case, args)
-    for (name, _), result in zip(found, results, strict=True):
-        for got, want in wanted(result.outputs, outputs, result.written, args):
-            worst = agree(got, want, case.tolerance if want.dtype.kind == "f" and case.tolerance else EXACT)
-            if worst is not None:
-                return f"{name}: {worst}"
-    return None
+    results = gpu.attempt(trial.op, trial.args, case.kwargs, [plan for _, plan in trial.plans])
+    for result in results:
+        if isinstance(result, Exception) and not isinstance(result, Overrun):
+            raise result
+    report = Report()
+    report.add(trial, results)
+    return f"{report.failures[0].by}: {report.failures[0].problem}" if report.failures else None
 
 
 def _needs(file: str) -> set[str]:

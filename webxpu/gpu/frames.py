@@ -16,7 +16,7 @@ from webxpu.gpu.plan import Plan, Spec
 from webxpu.gpu.program import NO_RANGE, Call, bind, bound_bytes
 from webxpu.gpu.tensor import stored_bytes
 
-# As float32 3.4e38, as int32 2.1e9, as float16 3.2e4: no case computes them.
+# As float32 3.4e38, as int32 2.1e9, as float16 NaN: no case computes them.
 SENTINEL = 0x7F7F7F7F
 # Bytes of sentinel before and after every array: storage bindings start at multiples of 256.
 SLACK_BYTES = 256
