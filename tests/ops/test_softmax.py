@@ -26,13 +26,19 @@ def test_a_row_of_negative_infinities_is_nan_and_one_beside_others_is_zero():
     assert out[1].tolist() == [0, 1]
 
 
+def test_float16_is_rounded_once(golden):
+    out = ops.softmax(golden("softmax-f16.x"))
+    assert out.dtype == np.float16
+    np.testing.assert_array_equal(out, golden("softmax-f16.out"))
+
+
 def test_no_columns_give_nothing():
     assert ops.softmax(np.zeros((3, 0), np.float32)).shape == (3, 0)
 
 
 @pytest.mark.parametrize("x", [np.zeros((2, 2), np.int32), np.float32(1)])
 def test_what_does_not_fit_is_named(x):
-    with pytest.raises(ShapeError, match=r"^softmax: x must be float32 of shape \(\.\.\., D\), got "):
+    with pytest.raises(ShapeError, match=r"^softmax: x must be float32 or float16 of shape \(\.\.\., D\), got "):
         ops.softmax(x)
 
 
@@ -42,3 +48,21 @@ def test_long_rows_get_more_threads(plain_gpu, d, threads):
     (dispatch,) = plan.dispatches
     assert dispatch.constants == {"D": d, "THREADS": threads}
     assert dispatch.grid == (6, 1, 1)
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(4, 1), (5, 2), (300_000, 37_500)])
+def test_on_a_cpu_adapter_a_thread_has_a_row_to_itself(cpu_gpu, rows, groups):
+    _, plan = ops.softmax.plan_of(cpu_gpu, Spec((rows, 8), "float32"))
+    (dispatch,) = plan.dispatches
+    assert dispatch.kernel.label == "softmax/kernel.cpu"
+    assert dispatch.grid == ((groups, 1, 1) if rows < 300_000 else (groups, 2, 1))
+
+
+def test_float16_has_kernels_of_its_own(half_gpu):
+    _, plan = ops.softmax.plan_of(half_gpu, Spec((3, 8), "float16"))
+    assert [d.kernel.label for d in plan.dispatches] == ["softmax/kernel.f16.subgroups"]
+
+
+def test_no_columns_ask_nothing_of_the_gpu(plain_gpu):
+    _, plan = ops.softmax.plan_of(plain_gpu, Spec((3, 0), "float32"))
+    assert not plan.dispatches

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from webxpu.cases.case import F32, Case, Tolerance, halves, uniform, wave
 
-TOLERANCE = Tolerance(1e-5, 1e-6, "")
-HALF = Tolerance(1e-3, 1e-6, "")
+TOLERANCE = Tolerance(
+    1e-5, 2e-6, "worst 1.2e-6 absolute, and 6.9e-7 near 0, of one thread that adds up 2,560, on SwiftShader"
+)
+HALF = Tolerance(1e-3, 2e-6, "a step of float16 is 9.8e-4 of a value: WGSL lets a device round to either neighbour")
 
 
 def _waves(n: int, d: int) -> tuple[F32, F32, F32]:
