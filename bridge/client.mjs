@@ -22,7 +22,7 @@
  * | generate      | prompt: text or ids; options of model.generate | the same                                        |
  * | abort         | target: the id of a chat or generate           | none: it ends with finish_reason "abort"        |
  * | tokens        | of: text, add_special; or ids                  | ids, or their text                              |
- * | check         | quick: false runs every case of every op       | {cases, failures: texts}                        |
+ * | check         | quick: false runs every case of every op       | {passed, cases, runs, rows, failures, ...}      |
  * | info          |                                                | {adapter, features, target, limits, model, ...} |
  * | free          |                                                | null                                            |
  *

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from playwright_tests.python_page import PythonPage
 from webxpu.host.browser import launch
 from webxpu.host.gpu_page import GpuPage, serving_cases
-from webxpu.host.serve import Server
+from webxpu.host.serve import Server, serving
+from webxpu.host.site import build_site
 
 # How many op cases ran, by kernel variant and device limits; shown at the end.
 RAN: Counter[tuple[str, str]] = Counter()
@@ -51,6 +53,20 @@ def gpu_page(request: pytest.FixtureRequest, op_page: Page, op_server: Server) -
     opened = GpuPage(op_page, op_server, request.param)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def site_server() -> Iterator[Server]:
+    with serving(build_site()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def python(browser: Browser, site_server: Server) -> Iterator[PythonPage]:
+    """A page with Python and the package in it."""
+    page = browser.new_page()
+    yield PythonPage(page, site_server.url)
+    page.close()
 
 
 @pytest.fixture

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
 
 from playwright_tests.python_page import PythonPage
 from tests.llm import tiny
 from tests.llm.numpy_device import numpy_engine
 from webxpu.host.assets import DEFAULT_MODEL, read_lock
-from webxpu.host.serve import Server, serving
-from webxpu.host.site import build_site
+from webxpu.host.serve import Server
 from webxpu.llm.generate import Generation
 from webxpu.llm.sampler import Sampling
 
@@ -38,19 +36,6 @@ return {
     "timings": vars(generation.timings),
 }
 """
-
-
-@pytest.fixture(scope="session")
-def site_server() -> Iterator[Server]:
-    with serving(build_site()) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def python(browser: Browser, site_server: Server) -> Iterator[PythonPage]:
-    page = browser.new_page()
-    yield PythonPage(page, site_server.url)
-    page.close()
 
 
 @pytest.fixture(scope="session")

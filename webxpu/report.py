@@ -211,8 +211,12 @@ def _judge(row: Row, trial: Trial, result: Result | Exception) -> list[str]:
     """What is wrong with a run; its row keeps the worst that it has seen."""
     if isinstance(result, Exception):
         return [f"{type(result).__name__}: {result}"]
+    try:
+        pairs = trial.pairs(result)
+    except Exception as e:  # noqa: BLE001 - the definition itself fails, whatever the reason
+        return [f"{type(e).__name__}: {e}"]
     problems = []
-    for got, want in trial.pairs(result):
+    for got, want in pairs:
         tolerance = tolerance_of(trial.case, want)
         worst = measure(got, want, tolerance)
         if worst.used > row.worst.used:

@@ -70,7 +70,7 @@ async def _answer(message: dict[str, Any], progress: Progress) -> Any:
             return _info()
         case "check":
             report = await check(_device, quick=message["quick"], progress=lambda *done: progress("check", *done))
-            return asdict(report)
+            return report.as_dict()
         case "tokens":
             return _tokens(message["of"], add_special=message["add_special"])
         case "free":
