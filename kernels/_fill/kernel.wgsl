@@ -1,12 +1,14 @@
 // with: flat
-// A workgroup makes 1,024 values in [-AMP, AMP) from their indices by an integer hash; AMP is a power of two.
+// A workgroup makes 1,024 words from their indices by an integer hash: as they are, or float32 values in [-AMP, AMP), AMP
+// a power of two.
 // Reference: webxpu/cases/_fill.py. out: any length.
 
 override SEED: u32;
 override AMP: f32;
+override WORDS: u32; // 1: as they are
 override FIRST: u32; // the index of out's first element
 
-@group(0) @binding(0) var<storage, read_write> out: array<f32>;
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
 
 fn hash(index: u32) -> u32 {
     var word = index * 2654435761u + SEED * 40503u + 1u;
@@ -24,7 +26,9 @@ fn main(
     for (var step = 0u; step < 4u; step++) {
         let i = flat_index(wid, num, local, step);
         if (i < arrayLength(&out)) {
-            out[i] = (f32(hash(FIRST + i) >> 8u) / 8388608.0 - 1.0) * AMP; // 24 bits: exact in f32
+            let word = hash(FIRST + i);
+            let value = (f32(word >> 8u) / 8388608.0 - 1.0) * AMP; // 24 bits: exact in f32
+            out[i] = select(bitcast<u32>(value), word, WORDS == 1u);
         }
     }
 }

@@ -15,7 +15,7 @@ from webxpu.host.gpu_page import GpuPage
 @pytest.mark.parametrize("gpu_page", ["default"], indirect=True)
 @pytest.mark.parametrize("case", LARGE, ids=str)
 def test_rows_from_everywhere_agree_with_the_numpy_body(case: Large, gpu_page: GpuPage) -> None:
-    run = FilledRun(gpu_page, case.op, case.args, case.kwargs)
+    run = FilledRun.of(gpu_page, case.op, case.args, case.kwargs)
     widths = [math.prod(spec.shape) // case.rows for spec in run.outputs]
     samples = case.samples()
     found = run.parts([[(first * w, stop * w) for first, stop in samples] for w in widths])

@@ -64,6 +64,11 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--html", type=Path, metavar="FILE", help="write it as one page for a browser")
     _add_adapter(verify)
 
+    bench = command("bench", _bench, "measure ops on the GPU, as a part of what the same GPU can do at most")
+    bench.add_argument("--op", nargs="+", metavar="NAME", help="only these ops")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write what was measured as JSON")
+    _add_adapter(bench)
+
     kernels = command("kernels", _kernels, "write the assembled WGSL modules, for any other host")
     kernels.add_argument("action", choices=["export"])
     kernels.add_argument("folder", type=Path, metavar="DIR")
@@ -153,6 +158,12 @@ def _verify(options: argparse.Namespace) -> int:
     from webxpu.host.verify import verify
 
     return verify(options)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from webxpu.host.bench import bench
+
+    return bench(options)
 
 
 def _kernels(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from webxpu.cases._fill import Fill
 from webxpu.gpu.op import Op
 from webxpu.gpu.op import spec as spec_of
-from webxpu.gpu.plan import Plan, out
+from webxpu.gpu.plan import Plan, Spec, out
 from webxpu.gpu.program import NO_RANGE, Call, Range, bind, bound_bytes, encode
 from webxpu.gpu.tensor import stored_bytes
 from webxpu.host.gpu_page import GpuPage
@@ -22,36 +22,37 @@ Part = tuple[int, int]
 
 
 class FilledRun:
-    """A plan of an op on arrays and `Fill`s. Raises Unsupported where it passes the device's limits."""
+    """A plan on arguments that are arrays or `Fill`s. Raises Unsupported where it passes the device's limits."""
 
-    def __init__(
-        self, page: GpuPage, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], plan: Plan | None = None
-    ) -> None:
+    def __init__(self, page: GpuPage, name: str, args: Sequence[Any], outputs: Sequence[Spec], plan: Plan) -> None:
         self.page = page
+        self.outputs = outputs
+        self.plan = plan
         specs = [spec_of(a) for a in args]
-        self.outputs, own = op.plan_of(page.gpu, *specs, **kwargs)
-        self.plan = plan or own
-        made = [*self.outputs, *self.plan.scratch]
         data = [None if a is None or isinstance(a, Fill) else stored_bytes(a)[1].tobytes() for a in args]
         self._question = b"".join(d for d in data if d)
         starts = itertools.accumulate((len(d or b"") for d in data), initial=0)
-        sizes = [bound_bytes(s) if s else 4 for s in [*specs, *made]]
+        sizes = [bound_bytes(s) if s else 4 for s in [*specs, *outputs, *plan.scratch]]
         self._buffers: list[dict[str, Any]] = [
             {"bytes": size, "start": start if d else None} for size, d, start in zip(sizes, data, starts)
         ]
         self._buffers += [{"bytes": size, "start": None} for size in sizes[len(specs) :]]
         ranges: list[Range] = [(i, 0, size) for i, size in enumerate(sizes)]
-        first, scratch = len(specs), len(specs) + len(self.outputs)
+        first, scratch = len(specs), len(specs) + len(outputs)
         inputs = [r if s else NO_RANGE for r, s in zip(ranges, specs)]
         limits = dict(page.gpu.limits)
-        calls = bind(self.plan, inputs, ranges[first:scratch], ranges[scratch:])
-        self._program = encode(op.name, calls, limits)
+        self._program = encode(name, bind(plan, inputs, ranges[first:scratch], ranges[scratch:]), limits)
         fills: list[Call] = []
         for a, r in zip(args, ranges, strict=False):
             if isinstance(a, Fill):
                 fills += bind(a.plan(page.gpu, out(0)), [], [r], [])
         self._fill = encode("fill", fills, limits)
         self._first = first
+
+    @classmethod
+    def of(cls, page: GpuPage, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> FilledRun:
+        """An op's call, by the plan that the page's device gets."""
+        return cls(page, op.name, args, *op.plan_of(page.gpu, *map(spec_of, args), **kwargs))
 
     def parts(self, wanted: Sequence[Sequence[Part]]) -> list[list[NDArray[Any]]]:
         """For each output the elements from `start` to `stop` of each part that is wanted of it."""

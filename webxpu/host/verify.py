@@ -36,12 +36,12 @@ def verify(options: argparse.Namespace) -> int:
     for path in filter(None, (options.json, options.html)):
         path.parent.mkdir(parents=True, exist_ok=True)
     adapter = chosen_adapter(options.adapter)
-    with _open_page(adapter) as (page, browser), _bar() as progress:
+    with open_gpu_page(adapter) as (page, browser), _bar() as progress:
         report = verify_cases(page, cases, progress)
-        about = _about(page, browser)
-    report.device = about["device"]
+        told = about(page, browser)
+    report.device = told["device"]
     _print(report)
-    found = {**about, **report.as_dict()}
+    found = {**told, **report.as_dict()}
     if options.json:
         options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
     if options.html:
@@ -81,7 +81,7 @@ def verify_cases(
 
 
 @contextmanager
-def _open_page(adapter: str | None) -> Iterator[tuple[GpuPage, str]]:
+def open_gpu_page(adapter: str | None) -> Iterator[tuple[GpuPage, str]]:
     """The page with a device, and the browser's version. Raises NoBrowser and NoAdapter."""
     from playwright.sync_api import sync_playwright
 
@@ -108,7 +108,8 @@ def _bar() -> Iterator[Callable[[str, int, int], object]]:
         yield lambda op, done, total: bar.update(task, description=op, completed=done, total=total)
 
 
-def _about(page: GpuPage, browser: str) -> dict[str, Any]:
+def about(page: GpuPage, browser: str) -> dict[str, Any]:
+    """What ran, on what, and when: the head of every report."""
     gpu = page.gpu
     return {
         "webxpu": version("webxpu"),

@@ -1,0 +1,96 @@
+"""`webxpu bench`: the device's ceilings, and operations as a part of them, in headless Chrome."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from webxpu.bench.roofline import Probe, Roofline, multiply_probe, read_probe
+from webxpu.bench.speeds import SPEEDS, Speed
+from webxpu.errors import Unsupported
+from webxpu.host import exits
+from webxpu.host.filled import FilledRun
+from webxpu.host.gpu_page import GpuPage
+from webxpu.host.page import chosen_adapter
+from webxpu.host.verify import about, open_gpu_page
+
+# A time is the least of so many: whatever disturbs a run only makes it longer.
+REPEATS = 10
+
+
+@dataclass(frozen=True)
+class Measured:
+    """milliseconds of GPU; fraction: of what the ceiling that binds it allows"""
+
+    op: str
+    size: str
+    kernels: str
+    milliseconds: float
+    bytes_s: float
+    flops_s: float
+    bound_by: str
+    fraction: float
+
+
+def measure_roofline(page: GpuPage, repeats: int = REPEATS) -> Roofline:
+    """The ceilings of the page's device."""
+    probes = (read_probe(int(page.gpu.limits["maxStorageBufferBindingSize"])), multiply_probe())
+    return Roofline(*(_rate(page, probe, repeats) for probe in probes))
+
+
+def measure(page: GpuPage, speed: Speed, roofline: Roofline, repeats: int = REPEATS) -> Measured:
+    """The time of one call's dispatches, by the kernels that the device gets."""
+    run = FilledRun.of(page, speed.op, speed.args, speed.kwargs)
+    seconds = run.milliseconds(repeats) / 1000
+    kernels = " + ".join(dict.fromkeys(d.kernel.label for d in run.plan.dispatches))
+    return Measured(
+        speed.op.name,
+        speed.size,
+        kernels,
+        seconds * 1000,
+        speed.nbytes / seconds,
+        speed.flops / seconds,
+        roofline.binds(speed.nbytes, speed.flops),
+        roofline.least_seconds(speed.nbytes, speed.flops) / seconds,
+    )
+
+
+def bench(options: argparse.Namespace) -> int:
+    """The command. Raises Unsupported on an adapter that computes on the CPU: its speed says nothing of a GPU."""
+    console = Console(highlight=False)
+    with open_gpu_page(chosen_adapter(options.adapter)) as (page, browser):
+        if page.gpu.target == "cpu":
+            raise Unsupported(f"no speed is measured here: {page.gpu.why}")
+        told = about(page, browser)
+        roofline = measure_roofline(page)
+        console.print(
+            f"{told['device']}, {told['browser']}: reads {roofline.read_bytes_s / 1e9:,.0f} GB/s, "
+            f"multiplies and adds {roofline.flops_s / 1e12:.1f} TFLOP/s"
+        )
+        chosen = [s for s in SPEEDS if not options.op or s.op.name in options.op]
+        measured = [measure(page, s, roofline) for s in chosen]
+    console.print(_table(measured))
+    if options.json:
+        found = {**told, "roofline": asdict(roofline), "ops": [asdict(m) for m in measured]}
+        options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    return exits.OK
+
+
+def _table(measured: Sequence[Measured]) -> Table:
+    table = Table("op", "size", "kernels", "ms", "GB/s", "TFLOP/s", "of its ceiling", box=None)
+    for column in table.columns[3:]:
+        column.justify = "right"
+    for m in measured:
+        rates = f"{m.bytes_s / 1e9:,.0f}", f"{m.flops_s / 1e12:.1f}" if m.flops_s else ""
+        table.add_row(m.op, m.size, m.kernels, f"{m.milliseconds:.3f}", *rates, f"{m.fraction:.0%} of {m.bound_by}")
+    return table
+
+
+def _rate(page: GpuPage, probe: Probe, repeats: int) -> float:
+    run = FilledRun(page, probe.name, probe.args, [probe.output], probe.plan)
+    return probe.work / (run.milliseconds(repeats) / 1000)
