@@ -8,7 +8,7 @@ from webxpu.cases.case import F32, Case, Tolerance, wave
 from webxpu.ops.reduce import KINDS
 
 TOLERANCE = Tolerance(1e-5, 1e-6, "worst 3.2e-7 relative, of sums of 16,385, on SwiftShader")
-LOWEST = np.finfo(np.float32).min
+LOWEST = float(np.finfo(np.float32).min)
 
 
 def _waves(*shape: int) -> tuple[F32]:
