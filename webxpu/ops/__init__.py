@@ -22,6 +22,7 @@ from webxpu.ops.norm_head import norm_head, norm_head_argmax
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
 from webxpu.ops.pad import pad
 from webxpu.ops.permute import permute
+from webxpu.ops.pope import legendre, pope
 from webxpu.ops.project import attend_project, project
 from webxpu.ops.quantize import quantize
 from webxpu.ops.reduce import reduce
@@ -38,6 +39,7 @@ from webxpu.ops.rope import (
 )
 from webxpu.ops.sample import sample
 from webxpu.ops.scatter import scatter
+from webxpu.ops.snake import snake, snake_beta
 from webxpu.ops.softmax import softmax
 from webxpu.ops.split_planes import split_planes
 from webxpu.ops.transpose import transpose
@@ -71,6 +73,7 @@ __all__ = [
     "glu",
     "group_norm",
     "layernorm",
+    "legendre",
     "linear",
     "llama3_freq_factors",
     "matmul",
@@ -89,6 +92,7 @@ __all__ = [
     "pad",
     "permute",
     "permute_rope_channels",
+    "pope",
     "project",
     "quantize",
     "reduce",
@@ -100,6 +104,8 @@ __all__ = [
     "rope_write",
     "sample",
     "scatter",
+    "snake",
+    "snake_beta",
     "softmax",
     "split_planes",
     "transpose",
