@@ -17,6 +17,7 @@ from webxpu.ops.group_norm import group_norm
 from webxpu.ops.layernorm import layernorm
 from webxpu.ops.matmul import linear, matmul, matmul_q4g128, matmul_q8
 from webxpu.ops.matvec import matvec, matvec_q4g128, matvec_q8, matvec_q8_ffn, matvec_q8_residual
+from webxpu.ops.moe import moe_dispatch, moe_gather, router
 from webxpu.ops.norm_gate_up import glu, norm_gate_up
 from webxpu.ops.norm_head import norm_head, norm_head_argmax
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
@@ -84,6 +85,8 @@ __all__ = [
     "matvec_q8",
     "matvec_q8_ffn",
     "matvec_q8_residual",
+    "moe_dispatch",
+    "moe_gather",
     "nearest_upsample_2d",
     "norm_gate_up",
     "norm_head",
@@ -102,6 +105,7 @@ __all__ = [
     "rope_frequency_params",
     "rope_table",
     "rope_write",
+    "router",
     "sample",
     "scatter",
     "snake",
