@@ -59,7 +59,7 @@ def test_an_interrupt_is_130(monkeypatch):
 
 
 def test_the_help_of_every_command_lists_exit_codes_and_the_environment(capsys):
-    for command in ("fetch", "run", "chat", "serve", "doctor", "kernels"):
+    for command in ("fetch", "run", "chat", "serve", "doctor", "verify", "kernels"):
         with pytest.raises(SystemExit):
             cli.main([command, "--help"])
         text = capsys.readouterr().out
