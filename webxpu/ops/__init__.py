@@ -8,15 +8,18 @@ from webxpu.ops.axpy import axpy, axpy_inplace
 from webxpu.ops.cache import cache_write
 from webxpu.ops.conv import conv1d, conv1d_output_length, conv2d, conv3d
 from webxpu.ops.conv_transpose import conv_transpose1d, conv_transpose1d_output_length, conv_transpose2d
+from webxpu.ops.ctc_decode import ctc_decode
 from webxpu.ops.dequant_transpose import dequant_transpose
 from webxpu.ops.dequantize import dequantize
 from webxpu.ops.elementwise import elementwise, elementwise_rows
 from webxpu.ops.embed import embed
 from webxpu.ops.gather import gather
 from webxpu.ops.group_norm import group_norm
+from webxpu.ops.istft import istft, istft_length, istft_max_length
 from webxpu.ops.layernorm import layernorm
 from webxpu.ops.matmul import linear, matmul, matmul_q4g128, matmul_q8
 from webxpu.ops.matvec import matvec, matvec_q4g128, matvec_q8, matvec_q8_ffn, matvec_q8_residual
+from webxpu.ops.mel import has_empty_band, hz_to_mel, mel_filterbank, mel_frequencies, mel_spectrogram, mel_to_hz
 from webxpu.ops.moe import moe_dispatch, moe_gather, router
 from webxpu.ops.norm_gate_up import glu, norm_gate_up
 from webxpu.ops.norm_head import norm_head, norm_head_argmax
@@ -43,6 +46,7 @@ from webxpu.ops.scatter import scatter
 from webxpu.ops.snake import snake, snake_beta
 from webxpu.ops.softmax import softmax
 from webxpu.ops.split_planes import split_planes
+from webxpu.ops.stft import blackman_window, hamming_window, hann_window, stft, stft_bins, stft_frames
 from webxpu.ops.transpose import transpose
 from webxpu.ops.upsample import nearest_upsample_2d
 
@@ -57,6 +61,7 @@ __all__ = [
     "attend_project",
     "axpy",
     "axpy_inplace",
+    "blackman_window",
     "cache_write",
     "conv1d",
     "conv1d_output_length",
@@ -65,6 +70,7 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose1d_output_length",
     "conv_transpose2d",
+    "ctc_decode",
     "dequant_transpose",
     "dequantize",
     "elementwise",
@@ -73,6 +79,13 @@ __all__ = [
     "gather",
     "glu",
     "group_norm",
+    "hamming_window",
+    "hann_window",
+    "has_empty_band",
+    "hz_to_mel",
+    "istft",
+    "istft_length",
+    "istft_max_length",
     "layernorm",
     "legendre",
     "linear",
@@ -85,6 +98,10 @@ __all__ = [
     "matvec_q8",
     "matvec_q8_ffn",
     "matvec_q8_residual",
+    "mel_filterbank",
+    "mel_frequencies",
+    "mel_spectrogram",
+    "mel_to_hz",
     "moe_dispatch",
     "moe_gather",
     "nearest_upsample_2d",
@@ -112,5 +129,8 @@ __all__ = [
     "snake_beta",
     "softmax",
     "split_planes",
+    "stft",
+    "stft_bins",
+    "stft_frames",
     "transpose",
 ]

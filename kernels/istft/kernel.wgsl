@@ -1,0 +1,14 @@
+// with: fft_group istft_frame
+// A workgroup of THREADS transforms a frame back in its own memory, then takes the next that is left.
+// Reference: webxpu/ops/istft.py. Bindings: kernels/_with/istft_spectrum.wgsl.
+
+@compute @workgroup_size(THREADS)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    for (var frame = wid.x + wid.y * num.x; frame < frames(); frame += num.x * num.y) {
+        transform_frame(frame, local, THREADS);
+    }
+}
