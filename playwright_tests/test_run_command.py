@@ -95,7 +95,18 @@ def test_a_browser_without_a_gpu_is_4_and_swiftshader_is_not_taken_instead(comma
 
 
 def test_doctor_names_browser_adapter_features_limits_and_assets():
-    done = subprocess.run([*RUN[:-1], "doctor", *ADAPTER], capture_output=True, text=True, check=False, timeout=END_S)
+    command = [*RUN[:-1], "doctor", "--kernels", *ADAPTER]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=END_S)
     assert done.returncode == 0, done.stdout
-    for line in ("Python ", "browser ", "adapter ", "features ", "limits ", "assets ", "This machine can run models."):
+    assert re.search(r"^softmax/kernel +kernel\S* +(portable|target) ", done.stdout, re.M)
+    for line in (
+        "Python ",
+        "browser ",
+        "adapter ",
+        "target ",
+        "features ",
+        "limits ",
+        "assets ",
+        "This machine can run models.",
+    ):
         assert re.search(rf"^{line}", done.stdout, re.M), line

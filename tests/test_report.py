@@ -11,7 +11,7 @@ from webxpu.cases.case import EXACT, Case, Tolerance
 from webxpu.errors import KernelError
 from webxpu.gpu.frames import Overrun, Result
 from webxpu.gpu.target import FEATURES, Gpu
-from webxpu.report import Report, aligned, measure
+from webxpu.report import Report, measure
 from webxpu.trial import prepare
 
 PLAIN = Gpu(LIMITS)
@@ -128,7 +128,3 @@ def test_notebooks_get_a_table_with_failures_first_and_no_markup_of_an_error():
 def test_each_element_counts_by_the_measure_that_it_is_nearer_to(got, want, tolerance, abs_, rel, used):
     worst = measure(np.array(got), np.array(want), tolerance)
     assert (worst.abs, worst.rel, worst.used) == pytest.approx((abs_, rel, used), rel=1e-6)
-
-
-def test_columns_stand_under_each_other():
-    assert aligned([("a", "b"), ("long", "c")]) == "a     b\nlong  c"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.cases.case import EXACT, Case, Tolerance, agree
+from webxpu.gpu.description import aligned
 from webxpu.gpu.frames import Result
 from webxpu.gpu.variants import kernel_names
 from webxpu.trial import Trial
@@ -255,12 +256,6 @@ def measure(got: NDArray[Any], want: NDArray[Any], tolerance: Tolerance) -> Wors
 
 def _part(error: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
     return error / tolerance if tolerance else np.where(error > 0, np.inf, 0.0)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Lines of text whose columns stand under each other."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 def number_text(value: float) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from webxpu import ops
 from webxpu.cases.case import Case, gather_cases
 from webxpu.errors import DeviceLost, ShapeError
+from webxpu.gpu.description import adapter_name
 from webxpu.gpu.device import Device, open_device
 from webxpu.gpu.frames import Result, framed, framed_bytes, framed_calls, sentinels, split_answer, written_arguments
 from webxpu.gpu.program import Call, encode
@@ -60,9 +61,7 @@ async def check(
 
 class _Check:
     def __init__(self, device: Device, cases: Sequence[Case], progress: Callable[[int, int], object] | None) -> None:
-        info = device.gpu.info
-        named = " ".join(filter(None, (str(info.get("vendor") or ""), str(info.get("architecture") or ""))))
-        self.report = Report(str(info.get("description") or named))
+        self.report = Report(adapter_name(device.gpu))
         self.device, self.cases, self.progress = device, cases, progress
         self.done = 0
         self.flights: list[tuple[_Batch, asyncio.Task[list[Result]]]] = []

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from webxpu.errors import DeviceError
+from webxpu.gpu.description import description
 from webxpu.gpu.op import Op
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Plan, Spec
@@ -95,6 +96,10 @@ class Device:
     def stats(self) -> dict[str, Any]:
         """Counters of the bridge: buffers, bytes, pipelines, programs, submits, bytesRead."""
         return self.bridge.stats(self.handle)
+
+    def describe(self) -> str:
+        """Adapter, target and why, features, and which kernel each op's entry gets here: print it."""
+        return description(self.gpu)
 
     def close(self) -> None:
         """Destroys the device and all its memory."""

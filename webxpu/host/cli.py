@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=int, help="the port, instead of the usual one")
 
     doctor = command("doctor", _doctor, "say what this machine has: Python, browser, adapter, limits, assets")
+    doctor.add_argument("--kernels", action="store_true", help="also list which kernel each op gets on this adapter")
     _add_adapter(doctor)
 
     verify = command("verify", _verify, "run every case of every op by every kernel on the GPU and compare with NumPy")
@@ -151,7 +152,7 @@ def _serve(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from webxpu.host.doctor import doctor
 
-    return doctor(options.adapter)
+    return doctor(options.adapter, kernels=options.kernels)
 
 
 def _verify(options: argparse.Namespace) -> int:

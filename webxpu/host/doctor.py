@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from webxpu.errors import FetchError
+from webxpu.gpu.description import kernel_table
+from webxpu.gpu.target import Gpu, describe
 from webxpu.host import exits
 from webxpu.host.assets import cache_folder, cached, offline_folder, read_lock
 from webxpu.host.browser import find_chrome, flags
@@ -21,8 +23,9 @@ from webxpu.host.progress import download_bars
 from webxpu.host.site import build_site
 
 
-def doctor(adapter: str | None) -> int:
-    """Prints what was found. The exit code is that of the first thing that is missing."""
+def doctor(adapter: str | None, *, kernels: bool = False) -> int:
+    """Prints what was found, with `kernels` also which one each op gets. The exit code is that of the first thing that
+    is missing."""
     console = Console(highlight=False)
     adapter = chosen_adapter(adapter)
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -32,17 +35,21 @@ def doctor(adapter: str | None) -> int:
     table.add_row("Python", f"{platform.python_version()}  {sys.executable}")
     table.add_row("system", platform.platform())
     missing = _add_assets(table)
-    code, trouble = exits.OK, ""
+    code, trouble, chosen = exits.OK, "", ""
     try:
         table.add_row("browser", str(find_chrome()))
         table.add_row("flags", " ".join(flags(adapter)))
         with download_bars() as report:
             found = asyncio.run(_probe(adapter, report))
-        _add_adapter(table, found)
+        gpu = _add_adapter(table, found)
+        if kernels and gpu is not None:
+            chosen = kernel_table(gpu)
         check_adapter(found, adapter)
     except exits.REPORTED as error:
         code, trouble = exits.code_of(error), str(error)
     console.print(table)
+    if chosen:
+        console.print(f"\n{chosen}", soft_wrap=True)
     if missing:
         console.print(f"\nNot here yet, `webxpu fetch` brings them: {', '.join(missing)}")
     console.print(f"\n{trouble}" if trouble else "\nThis machine can run models.", style="red" if trouble else "green")
@@ -69,18 +76,23 @@ async def _probe(adapter: str | None, report: Report) -> dict[str, Any]:
         return {**opened.probe, "browser": opened.browser}
 
 
-def _add_adapter(table: Table, found: dict[str, Any]) -> None:
+def _add_adapter(table: Table, found: dict[str, Any]) -> Gpu | None:
+    """Adds what is known of the adapter, and returns it as plans see it."""
     table.add_row("version", found["browser"])
     table.add_row("WebGPU", "yes" if found["webgpu"] else "no")
     info = found["adapter"]
     if info is None:
         table.add_row("adapter", "none")
-        return
+        return None
     kind = "computes on the CPU" if info["isFallbackAdapter"] else "a GPU"
     table.add_row("adapter", f"{adapter_name(info)} ({info['vendor']} {info['architecture']}), {kind}")
+    gpu = describe({**found, "info": info})
+    table.add_row("target", f"{gpu.target or 'unknown'}: {gpu.why}")
+    table.add_row("kernels for", ", ".join(sorted(gpu.features)) or "no feature")
     if info["subgroupMinSize"]:
         table.add_row("subgroups", f"{info['subgroupMinSize']} to {info['subgroupMaxSize']}")
     table.add_row("features", ", ".join(found["features"]))
     table.add_row("WGSL", ", ".join(found["wgslFeatures"]))
     for name, value in found["limits"].items():
         table.add_row("limits" if name == next(iter(found["limits"])) else "", f"{name} {value:,}")
+    return gpu
