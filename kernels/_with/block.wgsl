@@ -1,14 +1,7 @@
-// Blocks of 32 values of x (K,), 0 past K. The kernel declares x as an array of vec4<f32>, and K, a multiple of 4.
+// Blocks of 32 values of x (K,), 0 past K, from `quad_at` of x_quads.wgsl or x_values.wgsl.
 
 fn blocks() -> u32 {
     return (K + 31u) / 32u;
-}
-
-fn quad_at(quad: u32) -> vec4<f32> {
-    if (K % 32u == 0u) {
-        return x[quad];
-    }
-    return select(vec4<f32>(), x[min(quad, K / 4u - 1u)], quad < K / 4u);
 }
 
 fn load_block(block: u32) -> array<vec4<f32>, 8> {

@@ -1,10 +1,11 @@
-// What every weight part gives, made from `weight_quad(row, quad)`, four weights of a row, 0 past K:
+// What every weight part gives, made from `weight_quad(row, quad)`, four weights of a row. Past K weights are finite: no
+// more is needed, as x is 0 there.
 //   CHUNK                    consecutive weights of one 16-byte load: what adjacent lanes take for coalesced reads
 //   dot_chunk(row, chunk, x) those weights against x[0 .. CHUNK / 4]; chunk < K / CHUNK
 //   dot8(row, octet, a, b)   eight weights against the quads `octet_quads(octet)` of x, which are 0 past K; adjacent lanes
 //                            take adjacent octets, so that their reads of x join
 //   dot32(row, block, x)     32 consecutive weights against x, which is 0 past K; what lies past the row is not used
-//   unpack32(row, block)     the 32 weights, 0 past K
+//   unpack32(row, block)     the 32 weights
 
 const CHUNK = 4u;
 

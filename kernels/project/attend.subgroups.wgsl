@@ -1,4 +1,4 @@
-// with: weights block joined
+// with: weights x_quads block joined
 enable subgroups;
 requires subgroup_id;
 // A workgroup joins the parts of attention into workgroup memory, then each of its subgroups computes one row and adds

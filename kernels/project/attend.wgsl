@@ -1,4 +1,4 @@
-// with: weights block joined
+// with: weights x_quads block joined
 // A workgroup joins the parts of attention into workgroup memory, then each of its 64 threads computes one row and adds
 // the residual.
 // Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats

@@ -1,4 +1,4 @@
-// with: weights block
+// with: weights x_quads block
 enable subgroups;
 requires subgroup_id;
 // A subgroup computes one row and adds the residual; a lane takes two blocks of 32 at a time, so that both are loaded

@@ -17,6 +17,7 @@ from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Dispatch
 from webxpu.gpu.target import FEATURES, TARGETS, Gpu
 from webxpu.gpu.variants import Planner
+from webxpu.host.kernels import weight_parts
 from webxpu.quant.ggml import BLOCK_TYPES, part_chunk, weight_part
 
 CASES = gather_cases()
@@ -32,7 +33,7 @@ LIMITS = {
 PLAIN = Gpu(LIMITS)
 RICH = Gpu(LIMITS, frozenset(FEATURES), (32, 32))
 ACCESS = {"storage, read": "read", "storage, read_write": "read_write", "uniform": "uniform"}
-PARTS = sorted(path.stem for path in (data_folder("kernels") / "_with" / "weights").glob("*.wgsl"))
+PARTS = weight_parts()
 
 
 def dispatches(case: Case) -> list[Dispatch]:

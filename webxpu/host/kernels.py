@@ -8,18 +8,28 @@ from pathlib import Path
 from webxpu.data import data_folder
 from webxpu.gpu.kernels import Kernel, Module, assemble, variants
 
+# Ops whose kernels leave binding 3 to the scales of a weight that comes in two arrays.
+_APART = ("matvec", "matmul")
+
 
 def modules() -> Iterator[tuple[str, Module]]:
     """Each assembled module with its file name: a variant, once a weight type where it reads weights."""
     root = data_folder("kernels")
-    types = sorted(path.stem for path in (root / "_with" / "weights").glob("*.wgsl"))
+    types = weight_parts()
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("_")):
         for variant in variants(folder.name):
             first = (folder / f"{variant.name}.wgsl").read_text("utf-8").partition("\n")[0]
             reads_weights = first.startswith("// with:") and "weights" in first.split()
-            for weights in types if reads_weights else [None]:
-                name = f"{folder.name}/{variant.name}" + (f".{weights}" if weights else "")
+            fitting = [t for t in types if "/" not in t or folder.name in _APART]
+            for weights in fitting if reads_weights else [None]:
+                name = f"{folder.name}/{variant.name}" + (f".{weights.replace('/', '.')}" if weights else "")
                 yield f"{name}.wgsl", assemble(Kernel(folder.name, variant, weights))
+
+
+def weight_parts() -> list[str]:
+    """The parts that `weights` may stand for; `apart/` are those of a weight in two arrays."""
+    folder = data_folder("kernels") / "_with" / "weights"
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.wgsl"))
 
 
 def export(folder: Path) -> int:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out
+from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, fold, in_chunks, out
 from webxpu.gpu.target import Gpu
-from webxpu.ops.matvec import as_float64, check_weight
+from webxpu.ops.matvec import as_float64, check_weight_of, half, narrowed
+from webxpu.quant.apart import Q4G128, Q8, Apart
 from webxpu.quant.ggml import Blocks, weight_part
+from webxpu.quant.q4g128 import dequantize_q4g128
+from webxpu.quant.q8 import dequantize_q8
+
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+Words = NDArray[np.uint32]
 
 # Outputs of a workgroup of the large kernels, a side; the others make ROWS x 64.
 _LARGE = 128
@@ -20,75 +28,151 @@ _COLUMNS = 64
 _ROWS = (64, 48, 32, 16)
 # Workgroups that keep a big GPU busy: with fewer, smaller tiles are faster than better reuse.
 _BUSY_GROUPS = 128
+# Kernels of a weight whose rows are features: by tiles of any size, by large ones.
+_LINEAR = ("linear", "linear_large")
 # Outputs of a workgroup of linear.cpu.wgsl: rows share unpacked weights.
 _CPU_ROWS = 16
 _CPU_COLUMNS = 128
 
 
 @op
-def matmul(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
+def matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """`torch.mm(a, b)`.
 
-    a        (M, K) float32
-    b        (K, N) float32
-    returns  (M, N) float32; sums in float64 (float32 on the GPU)
+    a        (M, K) float32 or float16
+    b        (K, N) of a's dtype
+    returns  (M, N) of a's dtype; sums in float64 (float32 on the GPU), rounded once
 
-    K = 0 gives zeros. Raises ShapeError.
+    K = 0 gives zeros. Raises ShapeError; Unsupported for float16 on a device without it.
     """
-    return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    return narrowed(a.astype(np.float64) @ b.astype(np.float64), a.dtype)
 
 
 @matmul.spec
 def _(a: Spec, b: Spec) -> Spec:
-    for name, spec in (("a", a), ("b", b)):
-        check(spec.dtype == "float32" and len(spec.shape) == 2, "matmul", name, "a float32 matrix", spec)
+    known = a.dtype in ("float32", "float16") and len(a.shape) == 2
+    check(known, "matmul", "a", "a float32 or float16 matrix", a)
+    check(b.dtype == a.dtype and len(b.shape) == 2, "matmul", "b", f"a {a.dtype} matrix as a is", b)
     check(a.shape[1] == b.shape[0], "matmul", "b", f"of shape ({a.shape[1]}, N)", b)
-    return Spec((a.shape[0], b.shape[1]), "float32")
+    return Spec((a.shape[0], b.shape[1]), a.dtype)
 
 
 @matmul.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, b: Spec) -> Plan:
-    (m, k), n = a.shape, b.shape[1]
-    large, rows, groups = tile(m, n, whole=k % 4 == 0 and n % 4 == 0)
-    kernel = resolve(gpu, "matmul", "large" if large else "kernel")
-    constants = {"N": n, "K": k} | ({} if large else {"ROWS": rows})
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), out(0)], fold(groups))])
+    return _tiles(gpu, ("kernel", "large"), outputs[0], a, [arg(0), arg(1), out(0)])
 
 
 @op
-def linear(x: NDArray[np.float32], weight: NDArray[np.float32] | Blocks) -> NDArray[np.float32]:
+def linear(x: NDArray[Any], weight: NDArray[Any] | Blocks) -> NDArray[Any]:
     """`torch.nn.functional.linear(x, weight)`: every row of x through a weight whose rows are features.
 
-    x        (L, K) float32
-    weight   (N, K) float32, or Blocks of any type
-    returns  (L, N) float32; sums in float64 (float32 on the GPU)
+    x        (L, K) float32 or float16
+    weight   (N, K) float32, or Blocks of any type; float16 where x is
+    returns  (L, N) of x's dtype; sums in float64 (float32 on the GPU), rounded once
 
-    K = 0 gives zeros. Raises ShapeError.
+    K = 0 gives zeros. Raises ShapeError; Unsupported for float16 on a device without it.
     """
-    return (x.astype(np.float64) @ as_float64(weight).T).astype(np.float32)
+    return narrowed(x.astype(np.float64) @ as_float64(weight).T, x.dtype)
 
 
 @linear.spec
 def _(x: Spec, weight: Spec) -> Spec:
-    n, k = check_weight("linear", weight)
+    n, k = check_weight_of("linear", weight, x)
     check(len(x.shape) == 2 and x.shape[1] == k, "linear", "x", f"of shape (L, {k})", x)
-    check(x.dtype == "float32", "linear", "x", "float32", x)
-    return Spec((x.shape[0], n), "float32")
+    return Spec((x.shape[0], n), x.dtype)
 
 
 @linear.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], x: Spec, weight: Spec) -> Plan:
-    n, k = weight.shape
     part = weight_part(weight.dtype, weight.shape)
-    kernel = resolve(gpu, "matmul", "linear", weights=part)
-    constants = {"N": n, "K": k}
-    if kernel.variant.target == "cpu":
-        groups = -(-x.shape[0] // _CPU_ROWS) * -(-n // _CPU_COLUMNS)
-    else:
-        large, rows, groups = tile(x.shape[0], n, whole=k % 4 == 0 and n % 4 == 0)
-        kernel = resolve(gpu, "matmul", "linear_large", weights=part) if large else kernel
-        constants |= {} if large else {"ROWS": rows}
-    return Plan([Dispatch(kernel, constants, [arg(1), arg(0), out(0)], fold(groups))])
+    return _tiles(gpu, _LINEAR, outputs[0], x, [arg(1), arg(0), out(0)], part)
+
+
+@op
+def matmul_q8(a: F32, weight: Words, scale: F32) -> F32:
+    """`torch.nn.functional.linear(a, codes * scale[:, None])` for a weight of 8-bit codes (W8A32).
+
+    a        (M, K) float32
+    weight   (N, ceil(K / 4)) uint32, see `pack_q8`; its rows are features
+    scale    (N,) float32
+    returns  (M, N) float32; weights are rounded to float32, sums in float64 (float32 on the GPU)
+
+    K = 0 gives zeros. Raises ShapeError.
+    """
+    return _product(a, dequantize_q8(weight, scale, a.shape[1]))
+
+
+@matmul_q8.spec
+def _(a: Spec, weight: Spec, scale: Spec) -> Spec:
+    return _check_product("matmul_q8", Q8, a, weight, scale)
+
+
+@matmul_q8.plan
+def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, weight: Spec, scale: Spec) -> Plan:
+    return _tiles(gpu, _LINEAR, outputs[0], a, [arg(1), arg(0), out(0), arg(2)], Q8.part(a.shape[1]))
+
+
+@op
+def matmul_q4g128(a: F32, weight: Words, scale: F32) -> F32:
+    """`torch.nn.functional.linear` of a and a weight of 4-bit codes with a scale every 128 columns.
+
+    a        (M, K) float32
+    weight   (N, ceil(K / 8)) uint32, see `pack_q4`; its rows are features
+    scale    (N, ceil(K / 128)) float32
+    returns  (M, N) float32; weights are rounded to float32, sums in float64 (float32 on the GPU)
+
+    K = 0 gives zeros. Raises ShapeError.
+    """
+    return _product(a, dequantize_q4g128(weight, scale, a.shape[1]))
+
+
+@matmul_q4g128.spec
+def _(a: Spec, weight: Spec, scale: Spec) -> Spec:
+    return _check_product("matmul_q4g128", Q4G128, a, weight, scale)
+
+
+@matmul_q4g128.plan
+def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, weight: Spec, scale: Spec) -> Plan:
+    return _tiles(gpu, _LINEAR, outputs[0], a, [arg(1), arg(0), out(0), arg(2)], Q4G128.part(a.shape[1]))
+
+
+def _product(a: F32, weight: F64) -> F32:
+    return np.asarray(a.astype(np.float64) @ weight.astype(np.float32).astype(np.float64).T, np.float32)
+
+
+def _check_product(op_name: str, kind: Apart, a: Spec, weight: Spec, scale: Spec) -> Spec:
+    check(a.dtype == "float32" and len(a.shape) == 2, op_name, "a", "a float32 matrix", a)
+    return Spec((a.shape[0], kind.check(op_name, weight, scale, a.shape[1])), "float32")
+
+
+def _tiles(
+    gpu: Gpu,
+    entries: tuple[str, str],
+    product: Spec,
+    left: Spec,
+    bindings: Sequence[Binding],
+    part: str | None = None,
+) -> Plan:
+    """A product of `left`'s rows by the first of two entries, or by the second where large tiles pay; in chunks of rows
+    where `left` or the product is larger than a binding may be."""
+    (m, n), k = product.shape, left.shape[1]
+    kernel = resolve(gpu, "matmul", entries[0], dtype=half(left), weights=part)
+    constants, height, width = {"N": n, "K": k}, _CPU_ROWS, _CPU_COLUMNS
+    if kernel.variant.target != "cpu":
+        large, height, _ = tile(m, n, whole=k % 4 == 0 and n % 4 == 0)
+        kernel = resolve(gpu, "matmul", entries[large], dtype=half(left), weights=part)
+        constants |= {} if large else {"ROWS": height}
+        width = _LARGE if large else _COLUMNS
+
+    def grid(rows: int) -> Grid:
+        return fold(-(-rows // height) * -(-n // width))
+
+    dispatch = Dispatch(kernel, constants, bindings, grid(m))
+    if not product.size:
+        return Plan([dispatch])
+    # `left` is the op's first argument. Every row reads the whole of the others.
+    size, widths = np.dtype(left.dtype).itemsize, {arg(0): k, out(0): n}
+    return Plan(in_chunks(gpu, dispatch, m, [widths.get(b, 0) * size for b in bindings], grid))
 
 
 def tile(m: int, n: int, *, whole: bool) -> tuple[bool, int, int]:

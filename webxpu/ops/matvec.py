@@ -1,20 +1,34 @@
-"""Matrix times vector: every weight is read once, so its kernels stream. A matrix times a matrix reuses: see matmul."""
+"""Matrix times vector: every weight is read once, so its kernels stream. A matrix times a matrix reuses: see matmul.
+
+Weights in our own formats come as two arrays, codes and scales: `pack_q8(codes)` and the scales of `quantize`, or
+`pack_q4(codes)` and the scales of `quantize_q4g128`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.gpu.kernels import resolve
+from webxpu.gpu.kernels import Kernel, resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out
+from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, compose, fold, in_chunks, out
 from webxpu.gpu.target import Gpu
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, is_block_type, part_chunk, weight_part
+from webxpu.ops.activation import KINDS, activation
+from webxpu.ops.elementwise import elementwise
+from webxpu.quant.apart import Q4G128, Q8, Apart
+from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, is_block_type, part_chunk, row_nbytes, weight_part
+from webxpu.quant.q4g128 import dequantize_q4g128
+from webxpu.quant.q8 import unpack_q8
 
-# Threads of a workgroup in kernel.wgsl and kernel.subgroups.wgsl.
+F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+Words = NDArray[np.uint32]
+
+# Threads of a workgroup in kernels/_with/thread_rows.wgsl, lane_rows.wgsl and in q8_ffn's kernels.
 _PORTABLE_ROWS = 64
 _SUBGROUP_THREADS = 128
 # Lanes that a big GPU wants at work before lanes are given more rows each.
@@ -22,37 +36,161 @@ _BUSY_LANES = 131_072
 
 
 @op
-def matvec(weight: NDArray[np.float32] | Blocks, x: NDArray[np.float32]) -> NDArray[np.float32]:
+def matvec(weight: NDArray[Any] | Blocks, x: NDArray[Any]) -> NDArray[Any]:
     """`torch.mv(weight, x)`.
 
-    weight   (N, K) float32, or Blocks of any type
-    x        (K,) float32
-    returns  (N,) float32; sums in float64 (float32 on the GPU)
+    weight   (N, K) float32, or Blocks of any type; float16 where x is
+    x        (K,) float32 or float16
+    returns  (N,) of x's dtype; sums in float64 (float32 on the GPU), rounded once
 
-    K = 0 gives zeros. Raises ShapeError.
+    K = 0 gives zeros. Raises ShapeError; Unsupported for float16 on a device without it.
     """
-    return (as_float64(weight) @ x.astype(np.float64)).astype(np.float32)
+    return narrowed(as_float64(weight) @ x.astype(np.float64), x.dtype)
 
 
 @matvec.spec
 def _(weight: Spec, x: Spec) -> Spec:
-    n, k = check_weight("matvec", weight)
+    n, k = check_weight_of("matvec", weight, x)
     check(x.shape == (k,), "matvec", "x", f"of shape ({k},)", x)
-    check(x.dtype == "float32", "matvec", "x", "float32", x)
-    return Spec((n,), "float32")
+    return Spec((n,), x.dtype)
 
 
 @matvec.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], weight: Spec, x: Spec) -> Plan:
-    n, k = weight.shape
     part = weight_part(weight.dtype, weight.shape)
-    kernel = resolve(gpu, "matvec", "ragged" if part.endswith("_ragged") else "kernel", weights=part)
-    constants, rows_per_group = {"N": n, "K": k}, _PORTABLE_ROWS
+    kernel = resolve(gpu, "matvec", "ragged" if part.endswith("_ragged") else "kernel", dtype=half(x), weights=part)
+    (n, k), size = weight.shape, row_nbytes(weight.dtype, weight.shape[1])
+    row_bytes = None if size is None else [size, 0, np.dtype(x.dtype).itemsize]
+    return _rows_plan(gpu, kernel, n, k, [arg(0), arg(1), out(0)], row_bytes)
+
+
+@op
+def matvec_q8(weight: Words, scale: F32, x: F32) -> F32:
+    """`torch.mv(codes * scale[:, None], x)` for a weight of 8-bit codes (W8A32).
+
+    weight   (N, ceil(K / 4)) uint32, see `pack_q8`
+    scale    (N,) float32
+    x        (K,) float32
+    returns  (N,) float32; `scale * (codes @ x)`, summed in float64 (float32 on the GPU)
+
+    K = 0 gives zeros. Raises ShapeError.
+    """
+    sums = unpack_q8(weight, len(x)).astype(np.float64) @ x.astype(np.float64)
+    return np.asarray(sums * scale.astype(np.float64), np.float32)
+
+
+@matvec_q8.spec
+def _(weight: Spec, scale: Spec, x: Spec) -> Spec:
+    return Spec((_check_product("matvec_q8", Q8, weight, scale, x),), "float32")
+
+
+@matvec_q8.plan
+def _(gpu: Gpu, outputs: Sequence[Spec], weight: Spec, scale: Spec, x: Spec) -> Plan:
+    return _apart_plan(gpu, Q8, weight.shape[0], x.size)
+
+
+@op
+def matvec_q8_ffn(weight_gate: Words, scale_gate: F32, weight_up: Words, scale_up: F32, x: F32) -> F32:
+    """`silu(matvec_q8(gate, x)) * matvec_q8(up, x)`: the first half of a gated feed-forward layer, for one token.
+
+    weight_gate, weight_up   (N, ceil(K / 4)) uint32, see `pack_q8`
+    scale_gate, scale_up     (N,) float32
+    x                        (K,) float32
+    returns                  (N,) float32; both products and the silu are rounded to float32 (not on the GPU)
+
+    K = 0 gives zeros. Raises ShapeError.
+    """
+    gate, up = matvec_q8(weight_gate, scale_gate, x), matvec_q8(weight_up, scale_up, x)
+    return np.asarray(elementwise(activation(gate, kind="silu"), up, kind="multiply"))
+
+
+@matvec_q8_ffn.spec
+def _(weight_gate: Spec, scale_gate: Spec, weight_up: Spec, scale_up: Spec, x: Spec) -> Spec:
+    n = _check_product("matvec_q8_ffn", Q8, weight_gate, scale_gate, x, "_gate")
+    _check_product("matvec_q8_ffn", Q8, weight_up, scale_up, x, "_up")
+    check(weight_up.shape[0] == n, "matvec_q8_ffn", "weight_up", f"of {n} rows as weight_gate is", weight_up)
+    return Spec((n,), "float32")
+
+
+@matvec_q8_ffn.plan
+def _(
+    gpu: Gpu, outputs: Sequence[Spec], weight_gate: Spec, scale_gate: Spec, weight_up: Spec, scale_up: Spec, x: Spec
+) -> Plan:
+    n, k = weight_gate.shape[0], x.size
+    if k % Q8.load:
+        c = compose(gpu, weight_gate, scale_gate, weight_up, scale_up, x)
+        (gate,) = c.call(matvec_q8, *c.args[0:2], c.args[4])
+        (up,) = c.call(matvec_q8, *c.args[2:4], c.args[4])
+        (gate,) = c.call(activation, gate, kind="silu")
+        c.call(elementwise, gate, up, into=[out(0)], kind="multiply")
+        return c.plan()
+    kernel = resolve(gpu, "matvec", "q8_ffn")
+    constants, rows = {"N": n, "K": k, "KIND": KINDS["silu"]}, _PORTABLE_ROWS
     if "subgroups" in kernel.features:
-        lanes, rows = row_lanes(gpu, n, k // part_chunk(part))
-        constants |= {"LANES": lanes, "ROWS": rows}
-        rows_per_group = _SUBGROUP_THREADS // lanes * rows
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), out(0)], fold(-(-n // rows_per_group)))])
+        lanes, _ = row_lanes(gpu, n, k // Q8.load)
+        constants["LANES"], rows = lanes, _SUBGROUP_THREADS // lanes
+    codes, scales = Q8.row_bytes(k)
+    dispatch = Dispatch(kernel, constants, [*map(arg, range(5)), out(0)], (0, 0, 0))
+    return _chunked(gpu, dispatch, [codes, scales, codes, scales, 0, 4], lambda count: fold(-(-count // rows)))
+
+
+@op
+def matvec_q8_residual(weight: Words, scale: F32, x: F32, residual: F32) -> F32:
+    """`residual + matvec_q8(weight, scale, x)`.
+
+    weight    (N, ceil(K / 4)) uint32, see `pack_q8`
+    scale     (N,) float32
+    x         (K,) float32
+    residual  (N,) float32
+    returns   (N,) float32; the product is rounded to float32 first (not on the GPU)
+
+    K = 0 gives the residual. Raises ShapeError.
+    """
+    return np.asarray(elementwise(residual, matvec_q8(weight, scale, x), kind="add"))
+
+
+@matvec_q8_residual.spec
+def _(weight: Spec, scale: Spec, x: Spec, residual: Spec) -> Spec:
+    wanted = Spec((_check_product("matvec_q8_residual", Q8, weight, scale, x),), "float32")
+    check(residual == wanted, "matvec_q8_residual", "residual", str(wanted), residual)
+    return wanted
+
+
+@matvec_q8_residual.plan
+def _(gpu: Gpu, outputs: Sequence[Spec], weight: Spec, scale: Spec, x: Spec, residual: Spec) -> Plan:
+    if x.size % Q8.load:
+        c = compose(gpu, weight, scale, x, residual)
+        (product,) = c.call(matvec_q8, *c.args[:3])
+        c.call(elementwise, c.args[3], product, into=[out(0)], kind="add")
+        return c.plan()
+    n, k = weight.shape[0], x.size
+    codes, scales = Q8.row_bytes(k)
+    bindings = [arg(0), arg(2), out(0), arg(1), arg(3)]
+    return _rows_plan(gpu, resolve(gpu, "matvec", "q8_residual"), n, k, bindings, [codes, 0, 4, scales, 4], Q8.part(k))
+
+
+@op
+def matvec_q4g128(weight: Words, scale: F32, x: F32) -> F32:
+    """`torch.mv` of a weight of 4-bit codes with a scale every 128 columns and x.
+
+    weight   (N, ceil(K / 8)) uint32, see `pack_q4`
+    scale    (N, ceil(K / 128)) float32
+    x        (K,) float32
+    returns  (N,) float32; summed in float64 (float32 on the GPU)
+
+    K = 0 gives zeros. Raises ShapeError.
+    """
+    return np.asarray(dequantize_q4g128(weight, scale, len(x)) @ x.astype(np.float64), np.float32)
+
+
+@matvec_q4g128.spec
+def _(weight: Spec, scale: Spec, x: Spec) -> Spec:
+    return Spec((_check_product("matvec_q4g128", Q4G128, weight, scale, x),), "float32")
+
+
+@matvec_q4g128.plan
+def _(gpu: Gpu, outputs: Sequence[Spec], weight: Spec, scale: Spec, x: Spec) -> Plan:
+    return _apart_plan(gpu, Q4G128, weight.shape[0], x.size)
 
 
 def row_lanes(gpu: Gpu, n: int, chunks: int) -> tuple[int, int]:
@@ -71,6 +209,66 @@ def row_lanes(gpu: Gpu, n: int, chunks: int) -> tuple[int, int]:
     return lanes, rows
 
 
+def _apart_plan(gpu: Gpu, kind: Apart, n: int, k: int) -> Plan:
+    part = kind.part(k)
+    kernel = resolve(gpu, "matvec", "ragged" if part.endswith("_ragged") else "kernel", weights=part)
+    codes, scales = kind.row_bytes(k)
+    return _rows_plan(gpu, kernel, n, k, [arg(0), arg(2), out(0), arg(1)], [codes, 0, 4, scales])
+
+
+def _rows_plan(
+    gpu: Gpu,
+    kernel: Kernel,
+    n: int,
+    k: int,
+    bindings: Sequence[Binding],
+    row_bytes: Sequence[int] | None,
+    part: str | None = None,
+) -> Plan:
+    """A kernel of thread_rows.wgsl or lane_rows.wgsl on all rows, in chunks where `row_bytes` are given, as `in_chunks`
+    takes them. `part` is what it reads weights by."""
+    constants: dict[str, int | float] = {"N": n, "K": k}
+    rows = _PORTABLE_ROWS
+    if "subgroups" in kernel.features:
+        lanes, several = row_lanes(gpu, n, -(-k // part_chunk(part or kernel.weights or "")))
+        constants |= {"LANES": lanes, "ROWS": several}
+        rows = _SUBGROUP_THREADS // lanes * several
+    dispatch = Dispatch(kernel, constants, bindings, fold(-(-n // rows)))
+    return _chunked(gpu, dispatch, row_bytes, lambda count: fold(-(-count // rows))) if row_bytes else Plan([dispatch])
+
+
+def _chunked(gpu: Gpu, dispatch: Dispatch, row_bytes: Sequence[int], grid: Callable[[int], Grid]) -> Plan:
+    """`in_chunks`, for kernels that are told by N how many rows they have."""
+    n = int(dispatch.constants["N"])
+    parts = in_chunks(gpu, dispatch, n, row_bytes, grid)
+    output = next(i for i, b in enumerate(dispatch.bindings) if b.source == "out")
+    ends = [p.bindings[output].offset // row_bytes[output] for p in parts[1:]] + [n]
+    starts = [0, *ends[:-1]]
+    return Plan(
+        [
+            replace(p, constants={**p.constants, "N": end - start})
+            for p, start, end in zip(parts, starts, ends, strict=True)
+        ]
+    )
+
+
+def _check_product(op_name: str, kind: Apart, weight: Spec, scale: Spec, x: Spec, suffix: str = "") -> int:
+    """The rows of a weight whose codes and scales are apart. Raises ShapeError unless they fit x."""
+    check(x.dtype == "float32" and len(x.shape) == 1, op_name, "x", "float32 of shape (K,)", x)
+    return kind.check(op_name, weight, scale, x.size, suffix)
+
+
+def check_weight_of(op_name: str, weight: Spec, x: Spec) -> tuple[int, int]:
+    """The two sizes of a weight. Raises ShapeError unless x is float32 and it fits `check_weight`, or both float16."""
+    if x.dtype == "float16":
+        fits = weight.dtype == "float16" and len(weight.shape) == 2
+        check(fits, op_name, "weight", "float16 of shape (N, K) as x is float16", weight)
+        return weight.shape[0], weight.shape[1]
+    sizes = check_weight(op_name, weight)
+    check(x.dtype == "float32", op_name, "x", "float32", x)
+    return sizes
+
+
 def check_weight(op_name: str, weight: Spec, name: str = "weight", shape: str = "(N, K)") -> tuple[int, int]:
     """The two sizes of a weight argument. Raises ShapeError unless it is a float32 matrix or a block weight."""
     check(len(weight.shape) == 2, op_name, name, f"of shape {shape}", weight)
@@ -79,7 +277,18 @@ def check_weight(op_name: str, weight: Spec, name: str = "weight", shape: str = 
     return weight.shape[0], weight.shape[1]
 
 
-def as_float64(weight: Any) -> NDArray[np.float64]:
+def as_float64(weight: Any) -> F64:
     """A weight's values, for references that sum in float64."""
     values: NDArray[Any] = dequantize(weight) if isinstance(weight, Blocks) else weight
     return values.astype(np.float64)
+
+
+def narrowed(values: F64, dtype: Any) -> NDArray[Any]:
+    """The values in an output's dtype; infinite where it is too narrow for them."""
+    with np.errstate(over="ignore"):
+        return values.astype(dtype)
+
+
+def half(spec: Spec) -> str | None:
+    """The kernel dtype of a tensor: "f16" of float16."""
+    return "f16" if spec.dtype == "float16" else None

@@ -86,19 +86,29 @@ def planes_nbytes(type_name: str, blocks: int) -> tuple[int, int]:
     return -(-blocks * codes // 16) * 16, -(-blocks * 2 // 16) * 16
 
 
+def row_nbytes(type_name: str, k: int) -> int | None:
+    """Bytes of a row of `k` weights on the GPU, of an array's dtype or a block type; None of planes, which have no rows
+    that lie one after the other."""
+    if not is_block_type(type_name):
+        return k * np.dtype(type_name).itemsize
+    return None if BLOCK_TYPES[type_name].planes else nbytes(type_name, (1, k))
+
+
 def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
     """The part in `kernels/_with/weights/` that reads a weight of `shape` (N, K): its type, or `<type>_ragged` where a
-    row is no whole number of 16-byte loads (`x` is then an array of f32, not of vec4)."""
-    if type_name not in ("float32", *BLOCK_TYPES):
+    row is no whole number of 16-byte loads (`x` is then an array of f32, not of vec4). A float16 array is read as
+    Blocks of f16 are."""
+    if type_name not in ("float32", "float16", *BLOCK_TYPES):
         raise ShapeError(f"weight_part: weight must be float32 or one of {sorted(BLOCK_TYPES)}, got {type_name}")
-    name = "f32" if type_name == "float32" else type_name
+    name = {"float32": "f32", "float16": "f16"}.get(type_name, type_name)
     width = {"f32": 4, "f16": 8, "bf16": 8}.get(name, 1)
     return f"{name}_ragged" if shape[-1] % width else name
 
 
 def part_chunk(part: str) -> int:
     """`CHUNK` of a weight part: the consecutive weights that one lane takes at a time."""
-    return {"f16": 8, "bf16": 8, "q8_0": 16, "q4_0": 32, "q4_1": 32}.get(part, 4)
+    chunks = {"f16": 8, "bf16": 8, "q8_0": 16, "q4_0": 32, "q4_1": 32, "q8": 16, "q4g128": 32}
+    return chunks.get(part.removeprefix("apart/"), 4)
 
 
 def dequantize(blocks: Blocks) -> NDArray[np.float32]:
