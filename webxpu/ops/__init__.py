@@ -2,8 +2,10 @@
 
 from webxpu.ops.activation import activation
 from webxpu.ops.advance import advance
+from webxpu.ops.alibi import alibi, alibi_slopes
 from webxpu.ops.argmax import argmax
 from webxpu.ops.attend import attend, attend_combine
+from webxpu.ops.attention import attention, key_padding_bias
 from webxpu.ops.axpy import axpy, axpy_inplace
 from webxpu.ops.cache import cache_write
 from webxpu.ops.conv import conv1d, conv1d_output_length, conv2d, conv3d
@@ -13,7 +15,9 @@ from webxpu.ops.dequant_transpose import dequant_transpose
 from webxpu.ops.dequantize import dequantize
 from webxpu.ops.elementwise import elementwise, elementwise_rows
 from webxpu.ops.embed import embed
+from webxpu.ops.flash_attention import flash_attention
 from webxpu.ops.gather import gather
+from webxpu.ops.gqa import grouped_attention
 from webxpu.ops.group_norm import group_norm
 from webxpu.ops.istft import istft, istft_length, istft_max_length
 from webxpu.ops.layernorm import layernorm
@@ -55,10 +59,13 @@ __all__ = [
     "YarnScaling",
     "activation",
     "advance",
+    "alibi",
+    "alibi_slopes",
     "argmax",
     "attend",
     "attend_combine",
     "attend_project",
+    "attention",
     "axpy",
     "axpy_inplace",
     "blackman_window",
@@ -76,9 +83,11 @@ __all__ = [
     "elementwise",
     "elementwise_rows",
     "embed",
+    "flash_attention",
     "gather",
     "glu",
     "group_norm",
+    "grouped_attention",
     "hamming_window",
     "hann_window",
     "has_empty_band",
@@ -86,6 +95,7 @@ __all__ = [
     "istft",
     "istft_length",
     "istft_max_length",
+    "key_padding_bias",
     "layernorm",
     "legendre",
     "linear",

@@ -1,0 +1,17 @@
+// Scores become probabilities where they lie. k tells how many keys there are.
+
+@group(0) @binding(0) var<storage, read> k: array<f32>;
+@group(0) @binding(1) var<storage, read> offset: array<i32>;
+@group(0) @binding(2) var<storage, read_write> scores: array<u32>;
+
+fn score_count() -> u32 {
+    return arrayLength(&scores);
+}
+
+fn score_at(i: u32) -> u32 {
+    return scores[i];
+}
+
+fn store(i: u32, p: f32) {
+    scores[i] = bitcast<u32>(p);
+}

@@ -1,0 +1,2 @@
+// with: real_f32 flash_attention
+// Attention in one pass, float32.

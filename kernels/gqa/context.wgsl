@@ -1,0 +1,2 @@
+// with: real_f32 attention_context
+// Probabilities times values, float32.

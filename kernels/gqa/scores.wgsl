@@ -1,0 +1,2 @@
+// with: real_f32 attention_scores
+// Scores of queries and keys, float32.

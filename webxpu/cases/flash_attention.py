@@ -1,0 +1,17 @@
+"""Cases of flash_attention: those of attention, and grouped heads."""
+
+from functools import partial
+
+from webxpu.cases.attention import cases_of, narrowed, waves
+from webxpu.cases.case import Case, Tolerance
+
+TOLERANCE = Tolerance(1e-5, 1.6e-6, "worst 6.9e-7 absolute, over 209 keys, on SwiftShader")
+HALF = Tolerance(1e-3, 5e-4, "half a unit of float16 is 4.9e-4, and the sum is rounded once")
+
+_GROUPED = partial(waves, 2, 6, 2, 5, 70, 8, 5)
+
+CASES = [
+    *cases_of("flash_attention", HALF),
+    Case("flash_attention", "grouped-6.2", _GROUPED, {"causal": True, "enable_gqa": True}),
+    Case("flash_attention", "grouped-6.2-f16", partial(narrowed, _GROUPED), {"enable_gqa": True}, tolerance=HALF),
+]
