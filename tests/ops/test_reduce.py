@@ -84,6 +84,19 @@ def test_what_does_not_fit_is_named(x, axis, kind, text):
         ops.reduce(x, axis=axis, kind=kind)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "kind"), [((2, 3), -3, "sum"), ((2, 3), 2, "sum"), ((2, 0), 1, "max"), ((2, 0), 1, "min")]
+)
+def test_a_shape_alone_is_refused_too(shape, axis, kind):
+    with pytest.raises(ShapeError, match=r"^reduce: (axis|x) must be "):
+        ops.reduce.spec_of(Spec(shape, "float32"), axis=axis, kind=kind)
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(-1, (2, 3)), (-2, (2, 4)), (-3, (3, 4)), (1, (2, 4))])
+def test_a_negative_axis_counts_from_the_end(axis, shape):
+    assert ops.reduce.spec_of(Spec((2, 3, 4), "float32"), axis=axis, kind="sum") == (Spec(shape, "float32"),)
+
+
 def planned(gpu, shape, axis=-1, kind="sum"):
     plan = ops.reduce.plan_of(gpu, Spec(shape, "float32"), axis=axis, kind=kind)[1]
     return plan, [(d.kernel.label.removeprefix("reduce/"), d.constants["PARTS"], d.grid) for d in plan.dispatches]

@@ -19,6 +19,10 @@ def test_exponentials_do_not_overflow():
     assert ops.softmax(np.array([100, 200, 800], np.float32)).tolist() == [0, 0, 1]
 
 
+def test_a_row_far_below_zero_is_no_zero():
+    assert ops.softmax(np.array([-2000, -2000], np.float32)).tolist() == [0.5, 0.5]
+
+
 def test_a_row_of_negative_infinities_is_nan_and_one_beside_others_is_zero():
     x = np.array([[-np.inf, -np.inf], [-np.inf, 3]], np.float32)
     out = ops.softmax(x)

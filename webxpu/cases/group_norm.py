@@ -37,6 +37,12 @@ def _large_mean(length: int) -> tuple[F32, F32, F32]:
     return x, weight, bias
 
 
+def _drifting(length: int) -> tuple[F32, F32, F32]:
+    """Values that rise along each channel: the shares of a group differ in their means."""
+    x, weight, bias = _waves(2, 4, length)
+    return (x + np.linspace(0, 40, length)).astype(np.float32), weight, bias
+
+
 CASES = [
     *(
         Case(
@@ -55,6 +61,7 @@ CASES = [
     Case("group_norm", "channels-apart", _apart, {"groups": 2, "eps": 1e-5}),
     Case("group_norm", "large-mean", partial(_large_mean, 300), {"groups": 2, "eps": 1e-5}),
     Case("group_norm", "long-large-mean", partial(_large_mean, 16_385), {"groups": 2, "eps": 1e-5}),
+    Case("group_norm", "long-drifting", partial(_drifting, 16_385), {"groups": 2, "eps": 1e-5}),
     Case("group_norm", "large-eps", partial(_waves, 1, 4, 128), {"groups": 2, "eps": 0.7}),
     Case("group_norm", "long-large-eps", partial(_waves, 2, 4, 16_385), {"groups": 2, "eps": 0.7}),
     Case("group_norm", "four-axes", partial(_waves, 2, 6, 3, 5), {"groups": 3, "eps": 1e-5}),

@@ -20,6 +20,13 @@ def _all(value: float, *shape: int) -> tuple[F32]:
     return (np.full(shape, value, np.float32),)
 
 
+def _last(*shape: int) -> tuple[F32]:
+    """The largest and the smallest are the last ones of their lines."""
+    (x,) = _waves(*shape)
+    x[0, -1], x[1, -1] = 9, -9
+    return (x,)
+
+
 CASES = [
     *(
         Case("reduce", f"{'x'.join(map(str, shape))}-axis{axis}-{kind}", partial(_waves, *shape),
@@ -27,7 +34,7 @@ CASES = [
         for kind in KINDS
         for shape, axis in [
             ((2, 8), 1), ((1, 256), 1), ((3, 300), -1), ((1, 1000), 1), ((2, 300, 3), 1), ((3, 5, 7), 1), ((5, 65), 1),
-            ((3, 16_385), 1), ((259, 7), 0),
+            ((3, 16_385), 1), ((259, 6), 0),
         ]
     ),
     Case("reduce", "300x1000-axis0-sum", partial(_waves, 300, 1000), {"axis": 0, "kind": "sum"}, quick=True),
@@ -39,6 +46,8 @@ CASES = [
     Case("reduce", "lowest-max", partial(_all, LOWEST, 3, 300), {"axis": 1, "kind": "max"}),
     Case("reduce", "highest-min", partial(_all, -LOWEST, 3, 300), {"axis": 1, "kind": "min"}),
     Case("reduce", "lowest-max-few", partial(_all, LOWEST, 2, 8), {"axis": 1, "kind": "max"}),
+    Case("reduce", "3x16385-last-max", partial(_last, 3, 16_385), {"axis": 1, "kind": "max"}),
+    Case("reduce", "3x16385-last-min", partial(_last, 3, 16_385), {"axis": 1, "kind": "min"}),
     Case("reduce", "mean-of-four-ones", partial(_all, 1.0, 1, 4), {"axis": 1, "kind": "mean"}),
     Case("reduce", "empty-sum", partial(_waves, 2, 0, 3), {"axis": 1, "kind": "sum"}),
     Case("reduce", "no-outputs", partial(_waves, 2, 5, 0), {"axis": 1, "kind": "max"}),

@@ -32,6 +32,7 @@ CASES = [
         for n, d in [(1, 16), (2, 256), (3, 500), (1, 1), (14, 65), (2, 1500)]
     ),
     Case("softmax", "overflowing-exponentials", lambda: (np.arange(100, 900, 100).astype(np.float32)[None],)),
+    Case("softmax", "overflowing-first", lambda: (np.arange(900, 100, -100).astype(np.float32)[None],)),
     Case("softmax", "large-negative", lambda: (np.arange(-9000, -100, 100).astype(np.float32)[None],)),
     Case("softmax", "masked", _masked),
     *(
