@@ -20,13 +20,11 @@ fn main(
         let i = flat_index(wid, num, local, step);
         let row = i % n;
         let word = i / n;
-        if (word < words) {
-            let codes = weight[row * words + word];
-            for (var byte = 0u; byte < 4u; byte++) {
-                let column = word * 4u + byte;
-                if (column < K) {
-                    out[column * n + row] = f32(extractBits(i32(codes), byte * 8u, 8u)) * scale[row];
-                }
+        let codes = weight[row * words + word];
+        for (var byte = 0u; byte < 4u; byte++) {
+            let column = word * 4u + byte;
+            if (column < K) { // neither the end of a row's last word nor a word past the last
+                out[column * n + row] = f32(extractBits(i32(codes), byte * 8u, 8u)) * scale[row];
             }
         }
     }

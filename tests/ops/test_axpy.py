@@ -40,13 +40,13 @@ def test_in_place_is_the_same_sum():
 @pytest.mark.parametrize(
     ("x", "y", "a", "text"),
     [
+        (np.ones(3, np.float32), np.ones(1, np.float32), 1, r"y must be float32\[3\] as x is, got float32\[1\]"),
         (
             np.ones((2, 3), np.float32),
             np.ones((3, 2), np.float32),
             1,
             r"y must be float32\[2, 3\] as x is, got float32\[3, 2\]",
         ),
-        (np.ones(3, np.float32), np.ones(1, np.float32), 1, r"y must be float32\[3\] as x is, got float32\[1\]"),
         (np.ones(3, np.float32), np.ones(3, np.int32), 1, r"y must be float32\[3\] as x is, got int32\[3\]"),
         (np.ones(3, np.int32), np.ones(3, np.int32), 1, r"x must be float32, got int32\[3\]"),
         (np.ones(3, np.float32), np.ones(3, np.float32), np.nan, "a must be a float32, got nan"),

@@ -18,7 +18,7 @@ def _permutation(n: int, s: int) -> tuple[F32, I32]:
 
 
 def _collisions(n: int, s: int, d: int) -> tuple[F32, I32]:
-    index = (np.arange(n)[:, None] + 5 * np.arange(s)) % d
+    index = (np.arange(n)[:, None] + np.arange(s) // 3) % d
     return (1 + wave(n * s, 0.37, amp=0.5)).reshape(n, s).astype(np.float32), index.astype(np.int32)
 
 
