@@ -5,11 +5,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup chat test check wheel clean
+.PHONY: help setup chat test test-torch mutants docs check wheel clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TORCH_VENV := .venv-torch
+# PyTorch without CUDA; where this server does not answer, the package index's own.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 # $(call apt,packages,why): installs Debian packages, or prints the exact command where that needs root.
 define apt
@@ -28,12 +31,15 @@ apt-get install -q -y --no-install-recommends $(1)
 endef
 
 help:
-	@echo "make chat    a chat page on this machine, with a real model on the GPU of your browser"
-	@echo "make test    all checks and tests"
-	@echo "make setup   the set-up alone; it leaves $(BIN)/webxpu"
-	@echo "make check   formatting, lint, types, layout"
-	@echo "make wheel   the wheel, in dist/"
-	@echo "make clean   removes what was built here; the asset cache stays"
+	@echo "make chat        a chat page on this machine, with a real model on the GPU of your browser"
+	@echo "make test        all checks and tests"
+	@echo "make test-torch  random comparisons with PyTorch, transformers and librosa, in $(TORCH_VENV)"
+	@echo "make mutants     breaks each guard on purpose and asks whether a case notices; OPS='softmax rope' for some"
+	@echo "make docs        the pages in docs/ops, from docstrings, kernels and cases"
+	@echo "make setup       the set-up alone; it leaves $(BIN)/webxpu"
+	@echo "make check       formatting, lint, types, layout"
+	@echo "make wheel       the wheel, in dist/"
+	@echo "make clean       removes what was built here; the asset cache stays"
 
 # The environment is made again when the dependencies change.
 $(VENV)/.ready: pyproject.toml
@@ -73,6 +79,25 @@ check: $(VENV)/.ready
 test: setup check
 	$(BIN)/pytest tests
 	$(BIN)/pytest playwright_tests
+
+# An environment of its own: PyTorch and what comes with it are larger than all the rest.
+$(TORCH_VENV)/.ready: pyproject.toml
+	@echo "Making $(TORCH_VENV) with PyTorch; this downloads some hundred megabytes."
+	[ -x $(TORCH_VENV)/bin/python ] || $(PYTHON) -m venv $(TORCH_VENV)
+	pip="$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check"
+	$$pip --upgrade pip
+	$$pip --no-deps --retries 1 --extra-index-url $(TORCH_INDEX) --group torch-cpu
+	$$pip --group torch
+	touch $@
+
+test-torch: $(TORCH_VENV)/.ready
+	$(TORCH_VENV)/bin/python -m pytest tests/torch
+
+mutants: setup
+	$(BIN)/python -m tests.mutation $(OPS)
+
+docs: $(VENV)/.ready
+	$(BIN)/python docs/generate.py
 
 wheel: setup
 	$(BIN)/python -m hatchling build --target wheel

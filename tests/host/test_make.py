@@ -135,3 +135,25 @@ def test_continuous_integration_runs_the_tests_and_stops_at_the_first_failure(ma
     assert "set -euo pipefail" in script
     assert script.endswith("exec make test\n")
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_comparison_with_torch_has_an_environment_of_its_own_and_runs_its_folder_alone(machine):
+    machine.program("python", "", machine.folder / ".venv-torch" / "bin")
+    code, stderr, calls = machine.make("test-torch", TORCH_INDEX="https://torch.example")
+    assert code == 0, stderr
+    install = "python -m pip install --quiet --disable-pip-version-check"
+    assert calls == [
+        f"{install} --upgrade pip",
+        f"{install} --no-deps --retries 1 --extra-index-url https://torch.example --group torch-cpu",
+        f"{install} --group torch",
+        "python -m pytest tests/torch",
+    ]
+    machine.log.unlink()
+    assert machine.make("test-torch")[2] == ["python -m pytest tests/torch"]
+
+
+def test_the_mutants_of_some_ops_can_be_asked_for(machine):
+    machine.venv()
+    code, stderr, calls = machine.make("mutants", OPS="softmax rope")
+    assert code == 0, stderr
+    assert calls[-1] == "python -m tests.mutation softmax rope"
