@@ -153,6 +153,20 @@ def test_a_ramp_of_no_length_stays_finite():
     assert slow[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("base", "length", "ends", "slower", "start"), [(1e4, 1, (0, -1), 1, 16), (1.5, 10_000, (77, 15), 8, -1)]
+)
+def test_a_ramp_beyond_the_pairs_slows_none_of_them_or_all(plain_gpu, base, length, ends, slower, start):
+    scaling = ops.YarnScaling(8, length)
+    params = ops.rope_frequency_params(16, base=base, scaling=scaling)
+    assert (params.ramp_low, params.ramp_high) == ends
+    plain = frequencies(16, ops.rope_frequency_params(16, base=base))
+    np.testing.assert_allclose(frequencies(16, params), plain / slower)
+    x, positions = Spec((9, 8, 16), "float32"), Spec((9,), "int32")
+    _, plan = ops.rope.plan_of(plain_gpu, x, positions, pairs="half", base=base, scaling=scaling)
+    assert plan.dispatches[0].constants["RAMP_START"] == start
+
+
 def test_a_lower_beta_slow_lengthens_the_ramp_and_moves_the_output():
     slow = ops.YarnScaling(8, 64, beta_slow=0.25)
     assert ops.rope_frequency_params(16, base=1e4, scaling=slow).ramp_high == 4
