@@ -55,3 +55,9 @@ def test_only_the_width_of_a_row_is_a_constant(plain_gpu):
     (dispatch,) = plan.dispatches
     assert (dispatch.kernel.label, dispatch.grid) == ("elementwise/rows", (3, 1, 1))
     assert dispatch.constants == {"KIND": 1, "D": 5}
+
+
+def test_a_row_as_long_as_all_rows_is_refused():
+    rows, b = np.ones((2, 3), np.float32), np.ones(6, np.float32)
+    with pytest.raises(ShapeError, match=r"^elementwise_rows: b must be of shape \(3,\), got float32\[6\]$"):
+        ops.elementwise_rows(rows, b, kind="add")
