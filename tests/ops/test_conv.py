@@ -6,6 +6,7 @@ import pytest
 from tests.ops import conv_decoder
 from webxpu import ops
 from webxpu.errors import ShapeError
+from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Spec
 
 
@@ -155,7 +156,7 @@ SMALL, ONES = np.ones((1, 4, 4), np.float32), np.ones((6, 4, 3), np.float32)
 )  # fmt: skip
 def test_what_does_not_fit_is_named(x, weight, bias, options, text):
     with pytest.raises(ShapeError, match=f"^conv1d: {text}"):
-        ops.conv1d(x, weight, bias, **options)
+        ops.conv1d.spec_of(spec_of(x), spec_of(weight), spec_of(bias), **options)
 
 
 def test_a_kernel_wider_than_the_padded_input_is_named_along_any_axis():
@@ -194,8 +195,10 @@ def test_few_channels_and_cpu_adapters_take_no_tile(wide_gpu, cpu_gpu):
 
 def test_a_batch_that_no_grid_is_deep_enough_for_runs_in_parts(wide_gpu):
     _, plan = ops.conv1d.plan_of(wide_gpu, spec(70_000, 1, 3), spec(1, 1, 2), None)
+    assert len(plan.dispatches) == 2
     first, second = plan.dispatches
     assert (first.grid, second.grid) == ((1, 1, 65_472), (1, 1, 70_000 - 65_472))
+    assert [b.index for b in first.bindings] == [0, 1, 1, 0], "what stands for the bias is not bound in parts"
     assert [(b.offset, b.nbytes) for b in second.bindings] == [
         (65_472 * 12, 4_528 * 12), (0, 0), (0, 0), (65_472 * 8, 4_528 * 8),
     ]  # fmt: skip

@@ -5,6 +5,7 @@ import pytest
 
 from webxpu import ops
 from webxpu.errors import ShapeError
+from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Spec
 
 ONE_TWO = np.array([[[1, 2]]], np.float32)
@@ -105,7 +106,7 @@ SMALL, ONES, LIKE_CONVS = (np.ones(shape, np.float32) for shape in [(1, 4, 4), (
 )  # fmt: skip
 def test_what_does_not_fit_is_named(weight, bias, options, text):
     with pytest.raises(ShapeError, match=f"^conv_transpose1d: {text}"):
-        ops.conv_transpose1d(SMALL, weight, bias, **options)
+        ops.conv_transpose1d.spec_of(spec_of(SMALL), spec_of(weight), spec_of(bias), **options)
 
 
 def test_either_stride_or_dilation_bounds_the_output_padding():
