@@ -14,8 +14,8 @@ fn main(thread: Thread) {
     let end = base + share_start(count, job % PARTS + 1u);
     let first = start + team_first(thread);
     let origin = f32(x[base]);
-    let middle = team_sum(thread, 0u, total(first, end, team_step(), origin)) / f32(end - start);
-    let squares = team_sum(thread, 1u, total_squares(first, end, team_step(), origin, middle));
+    let middle = team_sum(thread, 0u, total(first, end, team_step(), origin, 0.0, false)) / f32(end - start);
+    let squares = team_sum(thread, 1u, total(first, end, team_step(), origin, middle, true));
     if (team_first(thread) == 0u) {
         found[job] = vec4<f32>(f32(end - start), origin, middle, squares);
     }

@@ -35,7 +35,7 @@ fn main(thread: Thread) {
     let end = (base + share_start(length, part + 1u)) * INNER;
     var bits = 0u;
     if (KIND == 0u || KIND == 3u) {
-        let sum = team_sum(thread, 0u, total(first, end, step, 0.0));
+        let sum = team_sum(thread, 0u, total(first, end, step, 0.0, 0.0, false));
         bits = bitcast<u32>(select(sum, sum / f32(length), KIND == 3u));
     } else {
         var highest = 0u;

@@ -13,7 +13,7 @@ override EPS: f32;
 fn main(thread: Thread) {
     let row = team_line(thread, arrayLength(&out) / D);
     let base = row * D;
-    let squares = total_squares(base + team_first(thread), base + D, team_step(), 0.0, 0.0);
+    let squares = total(base + team_first(thread), base + D, team_step(), 0.0, 0.0, true);
     let scale = 1.0 / sqrt(team_sum(thread, 0u, squares) / f32(D) + EPS);
     for (var i = team_first(thread); i < D; i += team_step()) {
         out[base + i] = Real(f32(x[base + i]) * scale * f32(weight[row % GROUPS * D + i]));

@@ -9,7 +9,7 @@ struct Thread {
     @builtin(local_invocation_index) index: u32,
 }
 
-// The team's line. Past the end the last line is computed again.
+// The team's line. Past the end the last line is computed again, as in the other parts.
 fn team_line(thread: Thread, lines: u32) -> u32 {
     return min((thread.wid.x + thread.wid.y * thread.num.x) * THREADS + thread.index, lines - 1u);
 }

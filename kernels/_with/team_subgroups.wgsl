@@ -18,7 +18,8 @@ struct Thread {
 var<workgroup> partial_sums: array<f32, 128>;
 var<workgroup> partial_highest: array<u32, 64>;
 
-// The team's line. Past the end the last line is computed again: barriers need all threads.
+// The team's line. Past the end the last line is computed again: barriers need all threads, and what is written past an
+// array may land on its last value, or not, so no test can hold this.
 fn team_line(thread: Thread, lines: u32) -> u32 {
     return min(thread.wid.x + thread.wid.y * thread.num.x, lines - 1u);
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,12 @@ from webxpu.ops._lines import ALONE_THREADS, alone, team
 
 # Numbers of the kinds in kernels/_with/reduce_line.wgsl.
 KINDS = {"sum": 0, "max": 1, "min": 2, "mean": 3}
+_FUNCTIONS: dict[str, Callable[[NDArray[np.float64], int], Any]] = {
+    "sum": lambda x, axis: x.sum(axis),
+    "max": lambda x, axis: x.max(axis),
+    "min": lambda x, axis: x.min(axis),
+    "mean": lambda x, axis: x.sum(axis) / np.float64(x.shape[axis]),  # of nothing a NaN without a warning
+}
 # A NaN's bits, the mean of no values.
 _NAN_BITS = 0x7FC00000
 # Values side by side go to a workgroup's threads from so many on; fewer go to one thread.
@@ -46,9 +53,7 @@ def reduce(x: NDArray[np.float32], *, axis: int, kind: str) -> NDArray[np.float3
     """
     wide = x.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        if kind == "mean":
-            return np.asarray(wide.sum(axis) / np.float64(x.shape[axis]), np.float32)
-        return np.asarray({"sum": np.sum, "max": np.max, "min": np.min}[kind](wide, axis=axis), np.float32)
+        return np.asarray(_FUNCTIONS[kind](wide, axis), np.float32)
 
 
 @reduce.spec
