@@ -37,7 +37,7 @@ class Planner:
     def add_all(self, gpu: Gpu, targets: Sequence[str | None] = (None, "cpu")) -> None:
         """For the device as it is and as if it were of each of `targets`, which may choose other kernels: by every
         variant of each kernel; with the tiles and lanes that big inputs get; for subgroups larger than they turn out to
-        be; and with folded grids."""
+        be; with folded grids; and in chunks, as where a binding is too large."""
         for target in dict.fromkeys((gpu.target, *targets)):
             known = replace(gpu, target=target)
             own = self.add(known)
@@ -54,6 +54,14 @@ class Planner:
             if all(d.grid[1] == 1 for d in own.dispatches):
                 with _holding((plans, "MAX_GROUPS", FEW_GROUPS)):
                     self.add(known, " folded")
+            self.add(
+                replace(known, limits={**known.limits, "maxStorageBufferBindingSize": self._tight()}), " in chunks"
+            )
+
+    def _tight(self) -> int:
+        """A limit in bytes that the largest array of the call passes."""
+        outputs = self.op.spec_of(*self.specs, **self.kwargs)
+        return max(s.nbytes for s in [*self.specs, *outputs] if s) * 2 // 3
 
     def lacking(self, gpu: Gpu) -> dict[str, str]:
         """The kernels that a device with every feature could use for this call and `gpu` cannot, each with the WebGPU
