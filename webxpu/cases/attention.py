@@ -136,7 +136,6 @@ SHARED: list[tuple[str, Callable[[], Arrays], dict[str, Any], bool]] = [
     ("strides", strides, {}, False),
     ("rescale", rescale, {}, False),
     ("unseen", unseen, {"causal": True}, False),
-    ("many-rows", partial(small, 70, 67), {}, False),
     ("many-rows-causal", partial(small, 70, 67), {"causal": True}, False),
     ("wide", partial(waves, 1, 2, 2, 5, 73, 300, 300), {}, False),
     ("scale", partial(small, 5, 7), {"scale": 0.25}, False),

@@ -40,7 +40,7 @@ def _masked(h: int, g: int, length: int, s: int) -> Arrays:
 _AS_ATTENTION = ("hidden-by-minus-infinity", "overflow", "hidden-by-minus-infinity-f16", "3x7-causal-at-4-f16")
 _PAIRS = [  # H, Hkv, L, S, causal, offset
     (4, 4, 3, 9, False, None), (4, 1, 5, 9, True, None), (4, 2, 1, 70, False, None), (6, 3, 4, 70, True, 66),
-    (6, 2, 5, 9, False, None), (8, 2, 3, 300, True, 5), (8, 4, 9, 4, True, None), (4, 1, 20, 17, False, None),
+    (6, 2, 5, 9, False, None), (8, 2, 3, 300, True, 5), (8, 4, 9, 4, True, None),
 ]  # fmt: skip
 
 CASES = [
