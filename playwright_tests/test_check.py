@@ -7,6 +7,8 @@ import re
 
 from playwright_tests.python_page import PythonPage
 
+# What a person waits for the whole check at most, on a GPU.
+CHECK_S = 10
 ONLY = ["argmax", "cache_write", "rmsnorm", "softmax"]
 BREAK = """
 from dataclasses import replace
@@ -60,6 +62,22 @@ return {"text": str(report), "html": report._repr_html_(), "passed": bool(report
     assert lines[-1].startswith("all agree: 4 ops, ")
     assert found["html"].count("<tr") == 1 + len(found["data"]["rows"])
     assert found["data"]["cases"] + len(found["data"]["skipped"]) == found["quick"]
+
+
+def test_on_a_gpu_the_whole_check_takes_less_than_ten_seconds(python: PythonPage, seen: list[str]) -> None:
+    found = python.run(
+        """
+device = await webxpu.open_device()
+fallback = device.gpu.target == "cpu"  # there compiling takes minutes, and a few ops are enough
+report = await webxpu.check(device, only=given["only"] if fallback else None)
+device.close()
+return {"passed": bool(report), "text": str(report), "seconds": report.seconds, "fallback": fallback}
+""",
+        only=["gather", "rope"],
+    )
+    seen.append(f"check(): {found['text'].splitlines()[-1]}")
+    assert found["passed"], found["text"]
+    assert found["fallback"] or found["seconds"] < CHECK_S
 
 
 def test_a_wrong_kernel_is_named_with_its_case_the_worst_element_and_the_tolerance(python: PythonPage) -> None:
