@@ -14,8 +14,8 @@ fn work_put(i: u32, value: vec2<f32>) {
 
 fn write_spectrum(lane: u32, lanes: u32) {
     for (var i = lane; i < SIZE; i += lanes) {
-        let j = min(i, SIZE - i); // the chirp is even, and it wraps around
-        work_put(i, select(vec2<f32>(), conjugate(chirp(min(j, POINTS - 1u))), j < POINTS));
+        let j = min(i, SIZE - i); // the chirp is even, and it wraps around; what stands between meets only zeros
+        work_put(i, conjugate(chirp(min(j, POINTS - 1u))));
     }
     meet();
     let here = transform_size(0u, lane, lanes);

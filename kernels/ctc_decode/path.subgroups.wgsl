@@ -1,5 +1,5 @@
 // A subgroup finds the best class of a frame, of equals the lowest; a workgroup of 128 takes as many frames as it has
-// subgroups, until none is left.
+// subgroups.
 // Reference: webxpu/ops/ctc_decode.py. scores (frames, C), path (frames,).
 enable subgroups;
 requires subgroup_id;
@@ -18,23 +18,19 @@ fn main(
     @builtin(subgroup_size) size: u32,
     @builtin(subgroup_invocation_id) lane: u32,
 ) {
-    let frames = arrayLength(&path);
-    let groups = num.x * num.y;
-    for (var first = (wid.x + wid.y * num.x) * subgroups; first < frames; first += groups * subgroups) {
-        // Past the end the last frame is decided again, and the last token looked at again, with its own index.
-        let frame = min(first + subgroup, frames - 1u);
-        var token = min(lane, C - 1u);
-        var score = scores[frame * C + token];
-        for (var i = lane + size; i < C; i += size) {
-            if (scores[frame * C + i] > score) {
-                score = scores[frame * C + i];
-                token = i;
-            }
+    // Past the end the last frame is decided again, and the last class looked at again, with its own index.
+    let frame = min((wid.x + wid.y * num.x) * subgroups + subgroup, arrayLength(&path) - 1u);
+    var token = min(lane, C - 1u);
+    var score = scores[frame * C + token];
+    for (var i = lane + size; i < C; i += size) {
+        if (scores[frame * C + i] > score) {
+            score = scores[frame * C + i];
+            token = i;
         }
-        let best = subgroupMax(score);
-        let lowest = subgroupMin(select(C - 1u, token, score == best)); // no NaN equals: the token stays in range
-        if (lane == 0u) {
-            path[frame] = i32(lowest);
-        }
+    }
+    let best = subgroupMax(score);
+    let lowest = subgroupMin(select(C - 1u, token, score == best)); // no NaN equals: the class stays in range
+    if (lane == 0u) {
+        path[frame] = i32(lowest);
     }
 }

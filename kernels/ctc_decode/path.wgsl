@@ -13,7 +13,7 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    // Past the end the last frame is decided again, and the last token looked at again, with its own index.
+    // Past the end the last frame is decided again, and the last class looked at again, with its own index.
     let frame = min(wid.x + wid.y * num.x, arrayLength(&path) - 1u);
     var token = min(local, C - 1u);
     var score = scores[frame * C + token];

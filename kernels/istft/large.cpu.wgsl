@@ -8,7 +8,7 @@ fn meet() {
 @compute @workgroup_size(THREADS)
 fn main(@builtin(global_invocation_id) gid: vec3<u32>) {
     slab = gid.x;
-    for (var frame = select(slab, frames(), slab >= slabs()); frame < frames(); frame += slabs()) {
+    for (var frame = slab; frame < frames(); frame += slabs()) {
         transform_frame(frame, 0u, 1u);
     }
 }

@@ -32,6 +32,7 @@ CASES = [
     _case("same-odd", 16, 5, 6, padding="same"),
     _case("length", 8, 4, 5, length=17),
     _case("longest", 8, 4, 5, length=20),
+    _case("many", 8, 1, 1100),
     _case("empty", 8, 4, 5, length=0),
     _case("chirp", 37, 11, 9),
     _case("chirp", 74, 20, 5),

@@ -174,11 +174,10 @@ def transform(gpu: Gpu, folder: str, n_fft: int, frames: int, row: int, method: 
         constants = {**lengths, "THREADS": 64 if size <= 512 else 256}
         return Transform(setup, table, [], resolve(gpu, folder), constants, fold)
     kernel = resolve(gpu, folder, "large")
-    slabs = max(1, min(frames, _SLABS, _SLABS_BYTES // memory_bytes))
     # A slab is a thread's on a CPU adapter, a workgroup's elsewhere.
-    threads = 4 if kernel.variant.target == "cpu" else 256
-    groups = -(-slabs // threads) if kernel.variant.target == "cpu" else slabs
-    work = Spec((slabs, 2 * size, 2), "float32")
+    threads, slabs = (4, 4) if kernel.variant.target == "cpu" else (256, 1)
+    groups = max(1, min(-(-frames // slabs), _SLABS // slabs, _SLABS_BYTES // (memory_bytes * slabs)))
+    work = Spec((groups * slabs, 2 * size, 2), "float32")
     return Transform(setup, table, [work], kernel, {**lengths, "THREADS": threads}, lambda _: (groups, 1, 1))
 
 
