@@ -54,6 +54,21 @@ from webxpu.ops.stft import blackman_window, hamming_window, hann_window, stft, 
 from webxpu.ops.transpose import transpose
 from webxpu.ops.upsample import nearest_upsample_2d
 
+# The modules that only the language-model engine calls; the others are operations of general use.
+ENGINE = (
+    "advance",
+    "argmax",
+    "attend",
+    "cache",
+    "embed",
+    "norm_gate_up",
+    "norm_head",
+    "norm_qkv",
+    "project",
+    "sample",
+    "split_planes",
+)
+
 __all__ = [
     "NtkScaling",
     "YarnScaling",
