@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from playwright_tests.ops.gpu_page import GpuPage
 from webxpu.cases.attention import Arrays, small, waves
 from webxpu.cases.case import uniform
 from webxpu.gpu.op import OPS, Op
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Plan
 from webxpu.gpu.variants import Planner
+from webxpu.host.gpu_page import GpuPage
 
 THREE = [OPS[name] for name in ("attention", "flash_attention", "grouped_attention")]
 MASKS = [None, (1, 3, 16), (2, 3, 1), (2, 1, 16)]

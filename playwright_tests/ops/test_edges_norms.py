@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from playwright_tests.ops.every_plan import by_every_plan
-from playwright_tests.ops.gpu_page import GpuPage
 from webxpu import ops
+from webxpu.host.gpu_page import GpuPage
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
