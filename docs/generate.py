@@ -22,6 +22,8 @@ ROOT = Path(__file__).parent.parent
 FOLDER = Path(__file__).parent / "ops"
 # Libraries whose functions count as a counterpart.
 LIBRARIES = ("torch", "torchaudio", "transformers", "librosa", "scipy", "numpy", "np", "gguf", "llama.cpp")
+# More tolerances than these are told by the least and the most.
+MOST_TOLERANCES = 3
 CONVENTIONS = """\
 Letters of dimensions: B batch, L query rows, S key rows, H heads, G key and value heads, D width, N out, K in,
 V vocabulary. Arrays are contiguous and row-major. Called with NumPy arrays an operation computes its definition, in
@@ -250,9 +252,13 @@ def _cases(names: Sequence[str], cases: Sequence[Case]) -> Iterable[str]:
     for name, own in rows:
         quick = sum(case.quick for case in own)
         tolerances = {case.tolerance: None for case in own if case.tolerance is not None}
-        told = "; ".join(dict.fromkeys(tolerance_text(t) for t in tolerances))
+        told = dict.fromkeys(tolerance_text(t) for t in tolerances)
+        if len(told) > MOST_TOLERANCES:
+            least = min(tolerances, key=lambda t: (t.abs, t.rel))
+            most = max(tolerances, key=lambda t: (t.abs, t.rel))
+            told = {f"by size, from {tolerance_text(least)} to {tolerance_text(most)}": None}
         why = "; ".join(dict.fromkeys(t.why for t in tolerances if t.why))
-        yield f"| `{name}` | {len(own)} | {quick} | {told} | {_cell(why)} |"
+        yield f"| `{name}` | {len(own)} | {quick} | {'; '.join(told)} | {_cell(why)} |"
 
 
 def main() -> None:
