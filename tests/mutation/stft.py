@@ -67,7 +67,7 @@ MUTANTS = [
         PARTS + "fft.wgsl",
         "here + i / (done * radix) * done + k % done",
         "here + k % done",
-        case("16-5-100"),
+        case("400-160-1000"),
         "what a stage reads",
     ),
     Mutant(
