@@ -32,6 +32,11 @@ def _late_columns() -> tuple[F32, F32]:
     return matrix, vector
 
 
+def _constant_rows() -> tuple[F32, F32]:
+    """A row that was read on into the next, or past the last, would be larger."""
+    return np.repeat(np.arange(1, 5, dtype=np.float32), 300).reshape(4, 300), np.ones(300, np.float32)
+
+
 def _tiny_scales(type_name: str) -> tuple[Blocks, F32]:
     """Scales that float16 holds only as subnormals, which a device must not flush to zero; x makes up for them."""
     block = BLOCK_TYPES[type_name]
@@ -121,6 +126,7 @@ CASES = [
         for n, k in [(1, 8), (5, 256), (3, 300), (7, 1027), (2, 2560), (65, 4), (3, 4), (129, 36), (64, 33), (3, 1)]
     ),
     Case("matvec", "columns-past-256", _late_columns),
+    Case("matvec", "stops-at-row-end", _constant_rows),
     Case("matvec", "no-columns", lambda: (np.zeros((5, 0), np.float32), np.zeros(0, np.float32))),
     Case("matvec", "more-workgroups-than-a-grid-is-wide", partial(_waves, 65_536 * 64 + 1, 1)),
     Case("matvec", "many-rows", lambda: _waves(20_000, 32)),
@@ -193,6 +199,7 @@ CASES = [
     Case("matvec_q4g128", "group-boundary", _group_boundary, tolerance=Q4),
     Case("matvec_q4g128", "scale-index", lambda: _same_codes(5, 300), tolerance=Q4),
     Case("matvec_q4g128", "padding-nibbles-poisoned", lambda: _poisoned(8, 129, -7), quick=True, tolerance=Q4),
+    Case("matvec_q4g128", "not-past-packed-words", lambda: _q4(4, 1023), tolerance=Q4),
     Case("matvec_q4g128", "no-columns", lambda: (*q4_weight(5, 0), np.zeros(0, np.float32))),
     Case("matvec_q4g128", "many-rows", lambda: _q4(9_001, 64), tolerance=Q4),
 ]

@@ -1,0 +1,158 @@
+"""Mutants of matvec, its quantised forms and their formats."""
+
+from tests.mutation import Mutant
+
+THREAD = "kernels/_with/thread_rows.wgsl"
+LANES = "kernels/_with/lanes.wgsl"
+LANE_ROWS = "kernels/_with/lane_rows.wgsl"
+GATE_UP = "kernels/_with/gate_up_rows.wgsl"
+FFN = "kernels/matvec/q8_ffn.wgsl"
+FFN_LANES = "kernels/matvec/q8_ffn.subgroups.wgsl"
+RESIDUAL = "kernels/matvec/q8_residual.wgsl"
+RESIDUAL_LANES = "kernels/matvec/q8_residual.subgroups.wgsl"
+OP = "webxpu/ops/matvec.py"
+Q8 = "webxpu/quant/q8.py"
+Q4 = "webxpu/quant/q4g128.py"
+TEST = "tests/ops/test_matvec.py"
+Q8_TEST = "tests/quant/test_q8.py"
+Q4_TEST = "tests/quant/test_q4g128.py"
+TIES = f"{Q8_TEST}::test_ties_go_up_as_javascripts_math_round_takes_them"
+CHUNKS = f"{TEST}::test_quantised_rows_past_a_bindings_limit_run_in_chunks"
+
+
+def part(name: str) -> str:
+    return f"kernels/_with/weights/apart/{name}.wgsl"
+
+
+MUTANTS = [
+    # Rows and columns that end.
+    Mutant("kernels/_with/x_values.wgsl", "column < K)", "true)", "matvec_q8-padding-lane-poisoned", "x is 0 past K"),
+    Mutant(
+        "kernels/_with/x_values.wgsl", "column < K)", "true)", "matvec_q4g128-padding-nibbles-poisoned", "x is 0 past K"
+    ),
+    Mutant("kernels/_with/x_quads.wgsl", "quad < K / 4u", "true", "matvec_q8-65x16", "x is 0 past K in half a block"),
+    Mutant(
+        THREAD, "if (row >= N)", "if (row > N)", "matvec_q8-67x5", "a write past the array may land on its last row"
+    ),
+    Mutant("kernels/_with/block.wgsl", "(K + 31u) / 32u", "K / 32u", "matvec_q8-1x3", "the last block is short"),
+    Mutant(LANE_ROWS, "(K + CHUNK - 1u) / CHUNK", "K / CHUNK", "matvec_q8-3x1030", "the last chunk is short"),
+    Mutant(LANE_ROWS, "chunk += lanes", "chunk += 2u * lanes", "matvec_q8-5x1024", "every chunk has a lane"),
+    Mutant(LANES, "mask = lanes / 2u", "mask = lanes / 4u", "matvec_q8-5x1024", "all lanes meet"),
+    Mutant(LANES, "size / lanes) + lane / lanes", "size / lanes) + lane", "matvec_q8-130x48", "which row a lane is on"),
+    Mutant(LANE_ROWS, "* ROWS;", ";", "matvec_q8-130x48", "rows of a group of lanes do not overlap"),
+    Mutant(LANE_ROWS, "if (CHUNK > 8u)", "if (CHUNK > 16u)", "matvec_q8-5x1024", "x of a chunk of 16"),
+    # Codes and scales.
+    Mutant("kernels/_with/bytes.wgsl", "word ^ 0x80808080u", "word", "matvec_q8-1x8", "codes have a sign"),
+    Mutant("kernels/_with/nibbles.wgsl", "half ^ 0x8888u", "half", "matvec_q4g128-3x8", "codes have a sign"),
+    Mutant(
+        "kernels/_with/nibbles.wgsl",
+        "biased >> 4u, biased >> 8u",
+        "biased >> 8u, biased >> 4u",
+        "matvec_q4g128-3x8",
+        "nibbles in order",
+    ),
+    Mutant(part("q8"), "scales[row]", "scales[0]", "matvec_q8-5x1024", "each row has its scale"),
+    Mutant(part("q8_ragged"), "scales[row]", "scales[0]", "matvec_q8-3x1030", "each row has its scale"),
+    Mutant(part("q8_ragged"), "(K + 3u) / 4u", "K / 4u", "matvec_q8-3x1030", "a row starts on a word of its own"),
+    Mutant(part("q4g128"), "block / 4u", "0u", "matvec_q4g128-group-boundary", "each group has its scale"),
+    Mutant(part("q4g128"), "(K + 127u) / 128u", "K / 128u", "matvec_q4g128-130x96", "a short group has a scale"),
+    Mutant(part("q4g128_ragged"), "quad / 32u", "0u", "matvec_q4g128-scale-index", "each group has its scale"),
+    Mutant(part("q4g128_ragged"), "(K + 127u) / 128u", "K / 128u", "matvec_q4g128-3x129", "a short group has a scale"),
+    Mutant(
+        part("q4g128_ragged"), "(K + 7u) / 8u", "K / 8u", "matvec_q4g128-3x127", "a row starts on a word of its own"
+    ),
+    Mutant(part("q4g128_ragged"), "16u * (quad % 2u)", "0u", "matvec_q4g128-3x8", "the word's other half"),
+    # The fused layers.
+    Mutant(GATE_UP, "dot16(up[at]", "dot16(gate[at]", "matvec_q8_ffn-5x1024", "up is a weight of its own"),
+    Mutant(
+        GATE_UP,
+        "sums.x * gate_scales[row], 1.0) * (sums.y * up",
+        "sums.y * gate_scales[row], 1.0) * (sums.x * up",
+        "matvec_q8_ffn-5x1024",
+        "gate and up are not swapped",
+    ),
+    Mutant(GATE_UP, "up_scales[row]", "gate_scales[row]", "matvec_q8_ffn-130x48", "up has its own scales"),
+    Mutant(FFN, "chunk < K / 16u", "chunk < K / 32u", "matvec_q8_ffn-up-past-first-pass", "every chunk is added"),
+    Mutant(
+        FFN_LANES, "chunk += lanes", "chunk += 2u * lanes", "matvec_q8_ffn-gate-past-first-pass", "every chunk is added"
+    ),
+    Mutant(
+        FFN_LANES,
+        "&& row < N",
+        "",
+        "matvec_q8_ffn-130x48",
+        "lanes past the last row",
+        survives="they computed the last row, and a write past the array is dropped or lands there",
+    ),
+    Mutant(RESIDUAL, "residual[row]", "residual[0]", "matvec_q8_residual-codes-of-zero", "each row has its residual"),
+    Mutant(
+        RESIDUAL_LANES, "residual[row]", "residual[0]", "matvec_q8_residual-codes-of-zero", "each row has its residual"
+    ),
+    # References, checks and plans.
+    Mutant(Q8, "values - below >= 0.5", "values - below > 0.5", TIES, "ties go up"),
+    Mutant(Q8, "below + (values - below >= 0.5)", "np.floor(values + 0.5)", TIES, "0.49999999999999994 is 0"),
+    Mutant(
+        Q8,
+        "np.divide(largest, magnitude,",
+        "np.divide(1, (magnitude / largest).astype(np.float32).astype(np.float64),",
+        f"{Q8_TEST}::test_codes_come_from_the_magnitude_and_not_from_the_rounded_scale",
+        "the reciprocal is not of the rounded scale",
+    ),
+    Mutant(
+        Q8,
+        "np.where(live, magnitude / largest, 1)",
+        "np.where(live, magnitude / largest, 0)",
+        f"{Q8_TEST}::test_the_largest_magnitude_of_a_row_is_127_of_its_scale",
+        "zeros have the scale 1",
+    ),
+    Mutant(
+        Q8,
+        "[:, :k].astype(np.int32)",
+        ".astype(np.int32)",
+        f"{Q8_TEST}::test_what_a_last_word_has_to_spare_is_not_unpacked",
+        "spare codes",
+    ),
+    Mutant(
+        Q4,
+        "LARGEST = 7",
+        "LARGEST = 8",
+        f"{Q4_TEST}::test_codes_run_from_minus_seven_to_seven_and_ties_go_up",
+        "the range",
+    ),
+    Mutant(
+        Q4,
+        "GROUP = 128",
+        "GROUP = 64",
+        f"{Q4_TEST}::test_a_group_is_128_columns_of_one_row_and_the_last_may_be_short",
+        "the group",
+    ),
+    Mutant(
+        Q4,
+        "nibbles[:, ::2] | nibbles[:, 1::2] << 4",
+        "nibbles[:, ::2] << 4 | nibbles[:, 1::2]",
+        f"{Q4_TEST}::test_eight_codes_are_packed_lowest_nibble_first",
+        "nibble order",
+    ),
+    Mutant(
+        OP,
+        'activation(gate, kind="silu"), up',
+        'activation(up, kind="silu"), gate',
+        f"{TEST}::test_q8_ffn_is_silu_of_the_gate_times_up",
+        "gate and up are not swapped",
+    ),
+    Mutant(
+        OP,
+        "return narrowed(as_float64(weight) @ x.astype(np.float64), x.dtype)",
+        "return narrowed((as_float64(weight) @ x.astype(np.float64)).astype(np.float32), x.dtype)",
+        f"{TEST}::test_float16_is_rounded_once_from_a_wide_sum",
+        "one rounding",
+    ),
+    Mutant(OP, '"N": end - start', '"N": n', CHUNKS, "a chunk knows its rows"),
+    Mutant(
+        OP,
+        "check(residual == wanted",
+        "check(True",
+        f"{TEST}::test_a_quantised_weight_that_does_not_fit_is_named",
+        "a residual of another size",
+    ),
+]
