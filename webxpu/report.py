@@ -129,9 +129,13 @@ class Report:
 
     def summary(self) -> str:
         verdict = (
-            _count(len(self.failures), "failure") if self.failures else "all agree" if self.runs else "nothing ran"
+            count_text(len(self.failures), "failure") if self.failures else "all agree" if self.runs else "nothing ran"
         )
-        counts = (_count(len(self.cases_of), "op"), _count(self.cases, "case"), _count(self.runs, "kernel run"))
+        counts = (
+            count_text(len(self.cases_of), "op"),
+            count_text(self.cases, "case"),
+            count_text(self.runs, "kernel run"),
+        )
         return f"{verdict}: {', '.join(counts)} in {self.seconds:.1f} s{self.device and f' on {self.device}'}"
 
     def notes(self) -> list[str]:
@@ -141,9 +145,9 @@ class Report:
             kernels = [kernel for kernel, (name, _) in self.lacking.items() if name == feature]
             cases = [case for case, name in self.skipped.items() if name == feature]
             found.append(
-                f"needs {feature}, which this device lacks: {_count(len(kernels), 'kernel')}"
+                f"needs {feature}, which this device lacks: {count_text(len(kernels), 'kernel')}"
                 + (f" ({', '.join(sorted(kernels))})" if kernels else "")
-                + (f" and {_count(len(cases), 'case')}" if cases else "")
+                + (f" and {count_text(len(cases), 'case')}" if cases else "")
             )
         return found
 
@@ -266,5 +270,5 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _count(number: int, thing: str) -> str:
+def count_text(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -121,7 +121,8 @@ def test_the_page_has_failures_first_and_folds_the_ops_that_agree():
         "Kernels not here": "1",
         "Cases not here": "1",
     }
-    assert "needs <code>shader-f16</code>" in page
+    assert "needs <code>shader-f16</code><p class=soft>1 case: <code>softmax-half</code></p>" in page
+    assert "2 cases · 3 runs" in page
     assert "unknown: the adapter names no vendor" in page
 
 

@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from webxpu.cases.case import Tolerance
-from webxpu.report import number_text, tolerance_text
+from webxpu.report import count_text, number_text, tolerance_text
 
 _TEMPLATE = Path(__file__).with_name("verify.html")
 _HEAD = ("Kernels", "Cases", "Runs", "Worst abs", "Worst rel", "Tolerance", "Used of it")
@@ -74,7 +74,7 @@ def _ops(found: Mapping[str, Any]) -> Iterable[str]:
     for op in sorted(found["ops"], key=lambda op: not op["failures"]):
         rows = [row for row in found["rows"] if row["op"] == op["op"]]
         bad, opened = (" bad", " open") if op["failures"] else ("", "")
-        counts = f"{op['cases']:,} cases · {op['runs']:,} runs"
+        counts = f"{count_text(op['cases'], 'case')} · {count_text(op['runs'], 'run')}"
         yield (
             f'<details class="op{bad}"{opened}><summary><span class="name">{escape(op["op"])}</span>'
             f'<span class="count">{counts}</span><span class="mark">{"failed" if bad else "agrees"}</span></summary>'
@@ -109,8 +109,8 @@ def _lacking(found: Mapping[str, Any]) -> str:
         kernels = [f"<code>{escape(k['kernel'])}</code>" for k in found["lacking"] if k["feature"] == feature]
         cases = [f"<code>{escape(c['case'])}</code>" for c in found["skipped"] if c["feature"] == feature]
         listed = "".join(
-            f"<p class=soft>{len(names)} {what}: {', '.join(names)}</p>"
-            for names, what in ((kernels, "kernels"), (cases, "cases"))
+            f"<p class=soft>{count_text(len(names), what)}: {', '.join(names)}</p>"
+            for names, what in ((kernels, "kernel"), (cases, "case"))
             if names
         )
         items.append(f"<li>needs <code>{escape(feature)}</code>{listed}</li>")
