@@ -8,8 +8,9 @@ override ROWS: u32;
 var<workgroup> p_tile: array<vec4<f32>, 4u * ROWS>; // 4 quads of keys, each of ROWS rows
 var<workgroup> v_tile: array<vec4<f32>, 256>; // 16 keys of 16 quads
 
-fn p_at(row: u32, key: u32, keys: u32, end: u32) -> f32 {
-    return select(0.0, f32(probs[row * keys + min(key, keys - 1u)]), key < end);
+// Keys past the end repeat the last one: they meet values of 0.
+fn p_at(row: u32, key: u32, keys: u32) -> f32 {
+    return f32(probs[row * keys + min(key, keys - 1u)]);
 }
 
 @compute @workgroup_size(4u * ROWS)
@@ -41,10 +42,10 @@ fn main(
         workgroupBarrier(); // the tiles before have been used
         let key = base + load_key;
         p_tile[local % 4u * ROWS + local / 4u] = vec4<f32>(
-            p_at(load_row, key, keys, end),
-            p_at(load_row, key + 1u, keys, end),
-            p_at(load_row, key + 2u, keys, end),
-            p_at(load_row, key + 3u, keys, end),
+            p_at(load_row, key, keys),
+            p_at(load_row, key + 1u, keys),
+            p_at(load_row, key + 2u, keys),
+            p_at(load_row, key + 3u, keys),
         );
         for (var i = local; i < 256u; i += 4u * ROWS) {
             let from_key = base + i / 16u;

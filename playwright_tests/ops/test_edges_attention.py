@@ -51,6 +51,14 @@ def test_an_infinity_in_the_last_place_stays_one(gpu_page: GpuPage, op: Op) -> N
 
 
 @pytest.mark.parametrize("op", THREE[:2], ids=str)
+def test_a_nan_in_a_query_stays_in_its_row(gpu_page: GpuPage, op: Op) -> None:
+    q, k, v = small(3, 20)
+    q[:, :, 1, 0] = np.nan
+    for name, out in outputs(gpu_page, op, (q, k, v)).items():
+        assert np.isfinite(out[:, :, [0, 2]]).all(), name
+
+
+@pytest.mark.parametrize("op", THREE[:2], ids=str)
 def test_an_offset_below_zero_counts_as_zero(gpu_page: GpuPage, op: Op) -> None:
     q, k, v = small(3, 7)
     want = last(op(q, k, v, causal=True))

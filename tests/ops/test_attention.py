@@ -99,7 +99,7 @@ def test_out_is_made_of_the_rounded_probabilities():
 
 def test_keys_that_no_query_sees_are_not_read():
     q, k, v = (np.ones((1, 1, n, 2), np.float32) for n in (2, 5, 5))
-    k[:, :, 3:], v[:, :, 3:] = np.nan, np.inf
+    k[:, :, 3:], v[:, :, 3:] = np.nan, np.nan
     probs, out = ops.attention(q, k, v, query_offset=1, causal=True)
     np.testing.assert_array_equal(out, 1)
     np.testing.assert_array_equal(probs[0, 0], [[0.5, 0.5, 0, 0, 0], [np.float32(1 / 3)] * 3 + [0, 0]])
@@ -221,3 +221,14 @@ def test_what_is_too_large_to_bind_is_computed_in_groups_of_heads(wide_gpu, mask
     assert (binding.offset, binding.nbytes) == bound
     probs, v, _, out = plan.dispatches[5].bindings
     assert [b.offset for b in (probs, v, out)] == [5 * 2**14, 5 * 2**11, 5 * 2**11]
+
+
+@pytest.mark.parametrize(
+    ("shape", "number"),
+    [((1, 1, 1), 1), ((2, 1, 1), 3), ((1, 4, 1), 5), ((1, 1, 3), 9), ((2, 4, 1), 7), ((2, 4, 3), 15), ((1, 4, 3), 13)],
+)
+def test_a_mask_that_is_shared_says_so(plain_gpu, shape, number):
+    _, plan = ops.attention.plan_of(plain_gpu, Q, K, V, spec(*shape, 5))
+    assert plan.dispatches[0].constants["MASK"] == number
+    _, plan = ops.attention.plan_of(plain_gpu, Q, K, V)
+    assert plan.dispatches[0].constants["MASK"] == 0

@@ -45,11 +45,12 @@ def masked(shape: tuple[int, int, int], length: int, s: int) -> Arrays:
 
 
 def hidden(value: float, length: int = 4, s: int = 70) -> Arrays:
-    """Sample 0 has rows that are all `value` beside live ones, and a row of which one key of the second tile is left;
-    sample 1 is all `value` but for its last row."""
+    """Sample 0 has rows that are all `value` beside live ones, and a row of which one key of the last tile is left;
+    sample 1 has one of which one key of the first is left, and but for its last row is all `value`."""
     mask = uniform((2, 1, length, s), seed=3)
     mask[0, 0, 0] = mask[0, 0, 2] = mask[1, 0, : length - 1] = value
     mask[0, 0, 3, np.arange(s) != s - 3] = value
+    mask[1, 0, 1, 2] = 0
     return small(length, s, mask)
 
 
@@ -137,7 +138,7 @@ SHARED: list[tuple[str, Callable[[], Arrays], dict[str, Any], bool]] = [
     ("rescale", rescale, {}, False),
     ("unseen", unseen, {"causal": True}, False),
     ("many-rows-causal", partial(small, 70, 67), {"causal": True}, False),
-    ("wide", partial(waves, 1, 2, 2, 5, 73, 300, 300), {}, False),
+    ("wide", partial(waves, 1, 4, 4, 5, 73, 300, 300), {}, False),
     ("scale", partial(small, 5, 7), {"scale": 0.25}, False),
     ("no-queries", partial(small, 0, 7), {}, False),
 ]  # fmt: skip
