@@ -1,6 +1,6 @@
 // Convolutions of one to three axes and their transposes. Axis 0 is the outermost; axes that are absent have size 1.
 // An output is a sum over the input channels of its group and over taps: at tap t it reads x at `origin + t * STEP`,
-// zero outside of x. The number of samples is the grid's z: the sizes of axis 0 come from it and the arrays' lengths.
+// zero outside of x. Of `samples` (N,) only the length is read: the sizes of axis 0 are what the arrays' lengths leave.
 // `conv_window` and `conv_phase` say where an output's taps lie and which weights meet them; `conv_tile` and
 // `conv_direct` compute.
 // Reference: webxpu/ops/conv.py. x (N, Cin, size0, SIZE1, SIZE2), bias (Cout,), out (N, Cout, out0, OUT1, OUT2).
@@ -24,19 +24,20 @@ override STEP2: i32;
 @group(0) @binding(1) var<storage, read> weight: array<f32>;
 @group(0) @binding(2) var<storage, read> bias: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> samples: array<u32>;
 
-// What a thread knows of its sample and group.
+// What all of a thread's positions share.
 struct Frame {
     size: vec3<u32>, // of x
+    out_size: vec3<u32>,
     positions: u32, // of a channel of out
-    first: u32, // the element of x at which the group's channels begin
-    row: u32, // the group's first channel, counted through all samples
     group: u32,
 }
 
-// An output position.
+// An output position of one sample.
 struct Spot {
-    place: u32, // in its channel of out; past the end it is not stored
+    line: u32, // the group, counted through all samples
+    place: u32, // in its channel of out; `positions` where nothing is stored
     origin: vec3<i32>,
     skipped: vec3<u32>, // elements of the kernel before tap 0: `conv_phase` only
     taps: vec3<u32>, // how many this position has, at most TAPS
@@ -49,15 +50,19 @@ struct Term {
     tap: vec3<u32>,
 }
 
-fn out_positions(samples: u32) -> u32 {
-    return arrayLength(&out) / (samples * GROUPS * OUT_CHANNELS);
+fn out_positions() -> u32 {
+    return arrayLength(&out) / (arrayLength(&samples) * GROUPS * OUT_CHANNELS);
 }
 
-fn frame_of(sample: u32, samples: u32, group: u32) -> Frame {
-    let row = sample * GROUPS + group;
-    let channel_size = arrayLength(&x) / (samples * GROUPS * IN_CHANNELS);
-    let size = vec3<u32>(channel_size / (SIZE1 * SIZE2), SIZE1, SIZE2);
-    return Frame(size, out_positions(samples), row * IN_CHANNELS * channel_size, row * OUT_CHANNELS, group);
+fn frame_of(group: u32) -> Frame {
+    let size = arrayLength(&x) / (arrayLength(&samples) * GROUPS * IN_CHANNELS);
+    let positions = out_positions();
+    return Frame(
+        vec3<u32>(size / (SIZE1 * SIZE2), SIZE1, SIZE2),
+        vec3<u32>(positions / (OUT1 * OUT2), OUT1, OUT2),
+        positions,
+        group,
+    );
 }
 
 fn coordinates(i: u32, size1: u32, size2: u32) -> vec3<u32> {
@@ -69,21 +74,22 @@ fn term_of(k: u32) -> Term {
     return Term(k, k / taps, coordinates(k % taps, TAPS1, TAPS2));
 }
 
-fn x_at(frame: Frame, origin: vec3<i32>, term: Term) -> f32 {
+fn x_at(frame: Frame, spot: Spot, term: Term) -> f32 {
     // A place before the array becomes a large unsigned one: one comparison sees both ends.
-    let at = vec3<u32>(origin + vec3<i32>(term.tap) * vec3<i32>(STEP0, STEP1, STEP2));
+    let at = vec3<u32>(spot.origin + vec3<i32>(term.tap) * vec3<i32>(STEP0, STEP1, STEP2));
     let inside = all(at < frame.size);
-    let i = ((term.channel * frame.size.x + at.x) * SIZE1 + at.y) * SIZE2 + at.z;
-    return select(0.0, x[select(0u, frame.first + i, inside)], inside);
+    let row = spot.line * IN_CHANNELS + term.channel;
+    let i = ((row * frame.size.x + at.x) * SIZE1 + at.y) * SIZE2 + at.z;
+    return select(0.0, x[select(0u, i, inside)], inside);
 }
 
-fn store(frame: Frame, channel: u32, place: u32, sum: f32) {
-    if (channel >= OUT_CHANNELS || place >= frame.positions) {
+fn store(frame: Frame, spot: Spot, channel: u32, sum: f32) {
+    if (channel >= OUT_CHANNELS || spot.place >= frame.positions) {
         return;
     }
     var value = sum;
     if (BIAS == 1u) {
         value += bias[frame.group * OUT_CHANNELS + channel];
     }
-    out[(frame.row + channel) * frame.positions + place] = value;
+    out[(spot.line * OUT_CHANNELS + channel) * frame.positions + spot.place] = value;
 }

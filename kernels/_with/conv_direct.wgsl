@@ -17,14 +17,15 @@ fn weight_quad(frame: Frame, spot: Spot, channel: u32, term: Term) -> vec4<f32> 
 
 fn compute_direct(wid: vec3<u32>, num: vec3<u32>, local: u32) {
     let thread = (wid.x + wid.y * num.x) * 64u + local;
-    let positions = out_positions(num.z);
+    let positions = out_positions();
     let quads = (OUT_CHANNELS + 3u) / 4u;
     let line = thread / positions;
-    if (line >= GROUPS * quads) {
+    let sample = line / (GROUPS * quads);
+    if (sample >= arrayLength(&samples)) {
         return;
     }
-    let frame = frame_of(wid.z, num.z, line / quads);
-    let spot = spot_at(thread % positions);
+    let frame = frame_of(line / quads % GROUPS);
+    let spot = spot_at(frame, sample, thread % positions);
     let channel = line % quads * 4u;
     var sums = vec4<f32>();
     for (var c = 0u; c < IN_CHANNELS; c++) {
@@ -33,12 +34,12 @@ fn compute_direct(wid: vec3<u32>, num: vec3<u32>, local: u32) {
                 for (var t2 = 0u; t2 < spot.taps.z; t2++) {
                     let k = ((c * TAPS0 + t0) * TAPS1 + t1) * TAPS2 + t2;
                     let term = Term(k, c, vec3<u32>(t0, t1, t2));
-                    sums += x_at(frame, spot.origin, term) * weight_quad(frame, spot, channel, term);
+                    sums += x_at(frame, spot, term) * weight_quad(frame, spot, channel, term);
                 }
             }
         }
     }
     for (var i = 0u; i < 4u; i++) {
-        store(frame, channel + i, spot.place, sums[i]);
+        store(frame, spot, channel + i, sums[i]);
     }
 }

@@ -22,7 +22,7 @@ override INVERSE0: u32;
 override INVERSE1: u32;
 override INVERSE2: u32;
 
-fn spot_of(place: u32, at: vec3<u32>) -> Spot {
+fn spot_of(frame: Frame, sample: u32, at: vec3<u32>) -> Spot {
     let stride = vec3<u32>(STRIDE0, STRIDE1, STRIDE2);
     let period = vec3<u32>(PERIOD0, PERIOD1, PERIOD2);
     let full = at + vec3<u32>(PADDING0, PADDING1, PADDING2);
@@ -34,24 +34,27 @@ fn spot_of(place: u32, at: vec3<u32>) -> Spot {
     let origin = (vec3<i32>(full) - vec3<i32>(skipped) * dilation) / vec3<i32>(stride);
     let kernel = vec3<u32>(KERNEL0, KERNEL1, KERNEL2);
     let taps = (max(kernel, skipped) - skipped + period - 1u) / period;
-    return Spot(place, origin, skipped, select(vec3<u32>(), taps, phase % shared_factor == vec3<u32>()));
+    let met = select(vec3<u32>(), taps, phase % shared_factor == vec3<u32>());
+    let kept = sample < arrayLength(&samples) && all(at < frame.out_size);
+    let place = select(frame.positions, (at.x * OUT1 + at.y) * OUT2 + at.z, kept);
+    return Spot(sample * GROUPS + frame.group, place, origin, skipped, met);
 }
 
-fn spot_at(place: u32) -> Spot {
-    return spot_of(place, coordinates(place, OUT1, OUT2));
+fn spot_at(frame: Frame, sample: u32, place: u32) -> Spot {
+    return spot_of(frame, sample, coordinates(place, OUT1, OUT2));
 }
 
-// Position `i` of tile `block`: the tiles of one phase follow each other.
+// Position `i` of tile `block`: the tiles of one phase follow each other, and run on from sample to sample.
 fn spot_in_block(frame: Frame, block: u32, i: u32) -> Spot {
     let stride = vec3<u32>(STRIDE0, STRIDE1, STRIDE2);
-    let size = vec3<u32>(frame.positions / (OUT1 * OUT2), OUT1, OUT2);
-    let counts = (size + stride - 1u) / stride; // positions of the longest phase
-    let blocks = (counts.x * counts.y * counts.z + 63u) / 64u;
+    let counts = (frame.out_size + stride - 1u) / stride; // positions of the longest phase
+    let count = counts.x * counts.y * counts.z;
+    let blocks = (arrayLength(&samples) * count + 63u) / 64u;
     let phase = coordinates(block / blocks, STRIDE1, STRIDE2);
-    let at = coordinates(block % blocks * 64u + i, counts.y, counts.z) * stride + phase;
-    let place = (at.x * OUT1 + at.y) * OUT2 + at.z;
-    let inside = all(at < size) && phase.x < STRIDE0;
-    return spot_of(select(frame.positions, place, inside), at);
+    let column = block % blocks * 64u + i;
+    let at = coordinates(column % count, counts.y, counts.z) * stride + phase;
+    // Past the last phase nothing is stored.
+    return spot_of(frame, select(arrayLength(&samples), column / count, phase.x < STRIDE0), at);
 }
 
 fn weight_at(frame: Frame, spot: Spot, channel: u32, term: Term) -> f32 {

@@ -18,7 +18,7 @@ fn compute_tile(wid: vec3<u32>, num: vec3<u32>, local: u32) {
     let line = wid.x + wid.y * num.x;
     let heights = (OUT_CHANNELS + ROWS - 1u) / ROWS;
     let first_channel = line % heights * ROWS;
-    let frame = frame_of(wid.z, num.z, line / heights % GROUPS);
+    let frame = frame_of(line / heights % GROUPS);
     let block = line / heights / GROUPS;
     let ty = local / 16u;
     let tx = local % 16u;
@@ -51,10 +51,10 @@ fn compute_tile(wid: vec3<u32>, num: vec3<u32>, local: u32) {
             var quartet = vec4<f32>();
             if (k < terms && all(term.tap < spot0.taps)) {
                 quartet = vec4<f32>(
-                    x_at(frame, spot0.origin, term),
-                    x_at(frame, spot1.origin, term),
-                    x_at(frame, spot2.origin, term),
-                    x_at(frame, spot3.origin, term),
+                    x_at(frame, spot0, term),
+                    x_at(frame, spot1, term),
+                    x_at(frame, spot2, term),
+                    x_at(frame, spot3, term),
                 );
             }
             x_tile[i] = quartet;
@@ -75,10 +75,11 @@ fn compute_tile(wid: vec3<u32>, num: vec3<u32>, local: u32) {
         }
     }
     let sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
-    let places = vec4<u32>(spot0.place, spot1.place, spot2.place, spot3.place);
     for (var i = 0u; i < 4u; i++) {
-        for (var j = 0u; j < 4u; j++) {
-            store(frame, first_channel + ty * 4u + i, places[j], sums[i][j]);
-        }
+        let channel = first_channel + ty * 4u + i;
+        store(frame, spot0, channel, sums[i].x);
+        store(frame, spot1, channel, sums[i].y);
+        store(frame, spot2, channel, sums[i].z);
+        store(frame, spot3, channel, sums[i].w);
     }
 }

@@ -1,7 +1,7 @@
 // with: flat sincos
-// A workgroup computes 1,024 elements of one sample. The grid's z is the number of samples: with the length of `out` it
-// says where a channel ends.
-// Reference: webxpu/ops/snake.py. x and out (N, C, L), alpha and beta (C,): for `snake` both are alpha.
+// A workgroup computes 1,024 elements.
+// Reference: webxpu/ops/snake.py. x and out (N, C, L), alpha and beta (C,): for `snake` both are alpha; samples (N,), of
+// which only the length is read, as L is what the lengths leave.
 
 override EPS: f32;
 
@@ -9,6 +9,7 @@ override EPS: f32;
 @group(0) @binding(1) var<storage, read> alpha: array<f32>;
 @group(0) @binding(2) var<storage, read> beta: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
+@group(0) @binding(4) var<storage, read> samples: array<u32>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -16,16 +17,16 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let elements = arrayLength(&out) / num.z;
-    let length = elements / arrayLength(&alpha);
-    let first = wid.z * elements;
+    let elements = arrayLength(&out);
+    let channels = arrayLength(&alpha);
+    let length = elements / (arrayLength(&samples) * channels);
     for (var step = 0u; step < 4u; step++) {
         let i = flat_index(wid, num, local, step);
         if (i < elements) {
-            let channel = i / length;
-            let value = x[first + i];
+            let channel = i / length % channels;
+            let value = x[i];
             let s = sin_cos(alpha[channel] * value).x;
-            out[first + i] = value + s * s / (beta[channel] + EPS);
+            out[i] = value + s * s / (beta[channel] + EPS);
         }
     }
 }

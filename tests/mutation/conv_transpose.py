@@ -40,17 +40,21 @@ MUTANTS = [
         case(1, "stride-and-dilation"),
         "where an element lies",
     ),
-    Mutant(PART, "(size + stride - 1u) / stride", "size / stride", case(2, "tile"), "the longest phase"),
-    Mutant(PART, "counts.z + 63u) / 64u", "counts.z + 127u) / 64u", case(1, "tile-2x71"), "a phase's tiles"),
-    Mutant(PART, "all(at < size) && ", "", case(2, "tile"), "positions past the end of a row"),
+    Mutant(
+        PART, "(frame.out_size + stride - 1u) / stride", "frame.out_size / stride", case(2, "tile"), "the longest phase"
+    ),
+    Mutant(PART, "count + 63u) / 64u", "count + 127u) / 64u", case(1, "tile-2x71"), "a phase's tiles"),
+    Mutant(PART, " && all(at < frame.out_size)", "", case(2, "tile"), "positions past the end of a row"),
     Mutant(
         PART,
-        " && phase.x < STRIDE0",
-        "",
+        "select(arrayLength(&samples), column / count, phase.x < STRIDE0)",
+        "column / count",
         case(1, "tile-2x71"),
         "tiles past the last phase",
         survives="they repeat places of earlier phases with the same values",
     ),
+    Mutant(PART, "sample < arrayLength(&samples) && ", "", case(1, "tile-2x71"), "positions past the last sample"),
+    Mutant(PART, "Spot(sample * GROUPS + frame.group,", "Spot(frame.group,", case(1, "length-255"), "the sample"),
     Mutant(
         PART, "frame.group * IN_CHANNELS + term.channel", "term.channel", case(1, "tile-groups"), "a group's weights"
     ),

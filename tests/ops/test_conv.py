@@ -171,14 +171,17 @@ def spec(*shape):
 
 
 def test_inputs_of_any_length_and_batch_run_the_same_pipeline(wide_gpu):
+    """And tiles run on from sample to sample: two of 9 positions are in one."""
     kinds = {}
-    for n, length in [(1, 9), (2, 9), (1, 700), (5, 64)]:
+    for n, length, tiles in [(1, 9, 1), (2, 9, 1), (1, 700, 11), (5, 64, 5), (70_000, 5, 5469)]:
         _, plan = ops.conv1d.plan_of(wide_gpu, spec(n, 4, length), spec(40, 4, 3), spec(40), padding=1)
         (dispatch,) = plan.dispatches
         assert dispatch.kernel.label == "conv/kernel"
-        assert dispatch.grid == (-(-length // 64) * 3, 1, n)
+        rows = dispatch.constants["ROWS"]
+        assert dispatch.grid == (tiles * -(-40 // rows), 1, 1)
+        assert plan.scratch == [Spec((n,), "uint32")]
         kinds[str(dispatch.constants)] = dispatch
-    assert len(kinds) == 1
+    assert len(kinds) == 2, "with many tiles they are taller"
 
 
 def test_few_channels_and_cpu_adapters_take_no_tile(wide_gpu, cpu_gpu):
@@ -190,24 +193,22 @@ def test_few_channels_and_cpu_adapters_take_no_tile(wide_gpu, cpu_gpu):
         (dispatch,) = plan.dispatches
         assert dispatch.kernel.label == label
         if label == "conv/direct":
-            assert dispatch.grid == (-(-98 * channels // 4 // 64), 1, 3)
-
-
-def test_a_batch_that_no_grid_is_deep_enough_for_runs_in_parts(wide_gpu):
-    _, plan = ops.conv1d.plan_of(wide_gpu, spec(70_000, 1, 3), spec(1, 1, 2), None)
-    assert len(plan.dispatches) == 2
-    first, second = plan.dispatches
-    assert (first.grid, second.grid) == ((1, 1, 65_472), (1, 1, 70_000 - 65_472))
-    assert [b.index for b in first.bindings] == [0, 1, 1, 0], "what stands for the bias is not bound in parts"
-    assert [(b.offset, b.nbytes) for b in second.bindings] == [
-        (65_472 * 12, 4_528 * 12), (0, 0), (0, 0), (65_472 * 8, 4_528 * 8),
-    ]  # fmt: skip
+            assert dispatch.grid == (-(-3 * 98 * channels // 4 // 64), 1, 1)
 
 
 def test_samples_too_large_to_bind_together_run_in_parts(wide_gpu):
-    _, plan = ops.conv1d.plan_of(wide_gpu, spec(3, 64, 300_000), spec(64, 64, 1), spec(64))
-    assert [d.grid[2] for d in plan.dispatches] == [1, 1, 1]
-    assert [d.bindings[0].offset for d in plan.dispatches] == [0, 76_800_000, 153_600_000]
+    _, plan = ops.conv1d.plan_of(wide_gpu, spec(5, 64, 200_000), spec(64, 64, 1), None)
+    assert [d.grid for d in plan.dispatches] == [(6250, 1, 1), (6250, 1, 1), (3125, 1, 1)]
+    assert [[(b.source, b.index, b.offset, b.nbytes) for b in d.bindings] for d in plan.dispatches[1:]] == [
+        [
+            ("in", 0, first * 51_200_000, count * 51_200_000),
+            ("in", 1, 0, 0),
+            ("in", 1, 0, 0),
+            ("out", 0, first * 51_200_000, count * 51_200_000),
+            ("scratch", 0, 0, count * 4),
+        ]
+        for first, count in [(2, 2), (4, 1)]
+    ]
 
 
 def test_a_grid_of_many_tiles_is_folded(wide_gpu):

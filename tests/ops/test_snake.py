@@ -81,10 +81,17 @@ def test_one_pipeline_serves_both_and_every_shape(wide_gpu):
         x, parameter = Spec((n, c, length), "float32"), Spec((c,), "float32")
         _, plain = ops.snake.plan_of(wide_gpu, x, parameter)
         _, beta = ops.snake_beta.plan_of(wide_gpu, x, parameter, parameter)
-        assert plain.dispatches[0].grid == beta.dispatches[0].grid == (-(-c * length // 1024), 1, min(n, 65_520))
-        assert [b.index for b in plain.dispatches[0].bindings] == [0, 1, 1, 0]
-        assert [b.index for b in beta.dispatches[0].bindings] == [0, 1, 2, 0]
-        for plan in (plain, beta):
-            kinds |= {(d.kernel.label, str(d.constants)): d for d in plan.dispatches}
-            assert sum(d.grid[2] for d in plan.dispatches) == n
+        for plan, parameters in [(plain, [1, 1]), (beta, [1, 2])]:
+            (dispatch,) = plan.dispatches
+            assert dispatch.grid == (-(-n * c * length // 1024), 1, 1)
+            assert [b.index for b in dispatch.bindings] == [0, *parameters, 0, 0]
+            kinds[dispatch.kernel.label, str(dispatch.constants)] = dispatch
     assert len(kinds) == 1
+
+
+def test_empty_arrays_are_planned(plain_gpu):
+    for shape in [(0, 3, 4), (2, 3, 0), (2, 0, 4)]:
+        _, plan = ops.snake.plan_of(plain_gpu, Spec(shape, "float32"), Spec(shape[1:2], "float32"))
+        assert plan.dispatches[0].grid == (0, 1, 1)
+        x = np.zeros(shape, np.float32)
+        assert ops.snake(x, np.ones(shape[1], np.float32)).shape == shape

@@ -12,7 +12,7 @@ TOLERANCE = Tolerance(1e-5, 4e-6, "worst 9.5e-7 absolute and 1.6e-6 relative, on
 _DIVIDED = Tolerance(1e-5, 2e-4, "worst 7.6e-5 absolute, of alpha 50 and beta 0.2, on SwiftShader")
 _ALPHAS = (0.01, 0.37, 1, 2.5, 10, 50, 0.8)
 _BETAS = (3, 0.05, 0.5, 12, 1, 0.2, 7)  # all different from their alpha
-SHAPES = [(1, 4, 7), (2, 3, 5), (1, 2, 128), (2, 5, 30), (3, 7, 13), (2, 9, 300)]
+SHAPES = [(1, 4, 7), (2, 3, 5), (1, 2, 128), (2, 5, 30), (3, 7, 13), (2, 9, 300), (3, 4, 80)]
 
 
 def _arguments(*shape: int) -> tuple[F32, F32, F32]:

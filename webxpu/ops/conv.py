@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import MAX_GROUPS, Dispatch, Plan, Spec, arg, fold, in_chunks, out
+from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, in_chunks, out, scratch
 from webxpu.gpu.target import Gpu
 from webxpu.ops.matmul import tile
 
@@ -25,7 +25,7 @@ Size = int | Sequence[int]
 _LENGTHS = ("L", "H, W", "D, H, W")
 _KERNELS = ("K", "KH, KW", "KD, KH, KW")
 # Positions of a workgroup of the tiled kernels, which compute ROWS channels of each; see `tile`.
-TILE_POSITIONS = 64
+_TILE_POSITIONS = 64
 # A group of at most this many output channels fills so little of a tile that the direct kernels are taken.
 _DIRECT_CHANNELS = 8
 # Output channels of a thread of the direct kernels, and threads of a workgroup.
@@ -185,8 +185,7 @@ def _plan(
     rank = len(x.shape) - 2
     taps, steps = weight.shape[2:], axes(dilation, rank)
     constants = numbered("STRIDE", axes(stride, rank), 1) | numbered("PADDING", axes(padding, rank), 0)
-    blocks = -(-math.prod(output.shape[2:]) // TILE_POSITIONS)
-    return convolution(gpu, "conv", output, x, bias, groups, taps, steps, constants, blocks)
+    return convolution(gpu, "conv", output, x, bias, groups, taps, steps, constants)
 
 
 def convolution(
@@ -199,51 +198,53 @@ def convolution(
     taps: Sequence[int],
     steps: Sequence[int],
     constants: dict[str, int],
-    blocks: int,
+    phases: Sequence[int] = (),
 ) -> Plan:
     """The plan of a convolution or its transpose, whose kernels share `kernels/_with/conv*.wgsl`.
 
     taps, steps   how many places of x an output reads along each axis, and how far they lie apart
     constants     what only the op's own part knows
-    blocks        how many tiles of positions a channel of one sample has
+    phases        into how many each axis of the output is divided, so that a tile lies in one
     """
-    channels, positions = output.shape[1] // groups, math.prod(output.shape[2:])
+    channels, sizes = output.shape[1] // groups, output.shape[2:]
     constants = constants | {
         "IN_CHANNELS": x.shape[1] // groups,
         "OUT_CHANNELS": channels,
         "GROUPS": groups,
         "BIAS": int(bias is not None),
         **numbered("SIZE", x.shape[2:], 1, first=1),
-        **numbered("OUT", output.shape[2:], 1, first=1),
+        **numbered("OUT", sizes, 1, first=1),
         **numbered("TAPS", taps, 1),
         **numbered("STEP", steps, 1),
     }
-    if gpu.target == "cpu" or channels <= _DIRECT_CHANNELS:
-        kernel = resolve(gpu, folder, "direct")
-        threads = positions * groups * -(-channels // _THREAD_CHANNELS)
-        tiles = -(-threads // _DIRECT_THREADS)
-    else:
-        kernel = resolve(gpu, folder)
-        _, rows, _ = tile(channels, blocks * TILE_POSITIONS * groups * x.shape[0], whole=False)
-        constants["ROWS"] = rows
-        tiles = blocks * groups * -(-channels // rows)
     # An absent bias is not read; the weight stands in its place, which is never bound in parts.
     bindings = [arg(0), arg(1), arg(1 if bias is None else 2), out(0)]
-    dispatch = Dispatch(kernel, constants, bindings, (1, 1, 1))
     row_bytes = [4 * math.prod(x.shape[1:]), 0, 0, 4 * math.prod(output.shape[1:])]
-    return Plan(by_samples(gpu, dispatch, x.shape[0], row_bytes, tiles))
+    if gpu.target == "cpu" or channels <= _DIRECT_CHANNELS:
+        threads = math.prod(sizes) * groups * -(-channels // _THREAD_CHANNELS)
+        dispatch = Dispatch(resolve(gpu, folder, "direct"), constants, bindings, (1, 1, 1))
+        return by_samples(gpu, dispatch, x.shape[0], row_bytes, lambda n: -(-n * threads // _DIRECT_THREADS))
+    positions = math.prod(-(-size // p) for size, p in itertools.zip_longest(sizes, phases, fillvalue=1))
+
+    def across(n: int) -> int:
+        return math.prod(phases) * -(-n * positions // _TILE_POSITIONS) * groups
+
+    _, rows, _ = tile(channels, across(x.shape[0]) * _TILE_POSITIONS, whole=False)
+    dispatch = Dispatch(resolve(gpu, folder), constants | {"ROWS": rows}, bindings, (1, 1, 1))
+    return by_samples(gpu, dispatch, x.shape[0], row_bytes, lambda n: across(n) * -(-channels // rows))
 
 
-def by_samples(gpu: Gpu, dispatch: Dispatch, n: int, row_bytes: Sequence[int], tiles: int) -> list[Dispatch]:
-    """The dispatch on n samples of `tiles` workgroups each. The grid's z is the number of samples: kernels know from it
-    how long one is, so that neither batch nor length is a constant.
+def by_samples(gpu: Gpu, dispatch: Dispatch, n: int, row_bytes: Sequence[int], groups: Callable[[int], int]) -> Plan:
+    """The dispatch on n samples, in parts where they are too large to bind together; `groups` of a number of samples.
 
-    More samples than a grid is deep go in parts, as what is too large to bind does.
+    A buffer of a word a sample is bound last, and only its length is read: kernels know from it how many samples there
+    are and so how long one is, and neither batch nor length is a constant.
     """
-    limit = min(gpu.limits["maxStorageBufferBindingSize"], MAX_GROUPS * max(row_bytes))
-    bounded = replace(gpu, limits={**gpu.limits, "maxStorageBufferBindingSize": limit})
-    across, down, _ = fold(tiles)
-    return in_chunks(bounded, dispatch, n, row_bytes, lambda count: (across, down, count))
+    parts = in_chunks(gpu, dispatch, n, row_bytes, lambda count: fold(groups(count)))
+    counts = [part.bindings[-1].nbytes // row_bytes[-1] for part in parts]
+    counted = [replace(scratch(0, "read"), nbytes=4 * count) for count in counts]
+    parts = [replace(part, bindings=[*part.bindings, last]) for part, last in zip(parts, counted, strict=True)]
+    return Plan(parts, [Spec((n,), "uint32")])
 
 
 def axes(value: Size, rank: int) -> tuple[int, ...]:

@@ -13,7 +13,6 @@ from webxpu.gpu.plan import Plan, Spec
 from webxpu.gpu.target import Gpu
 from webxpu.ops.conv import (
     F32,
-    TILE_POSITIONS,
     Size,
     axes,
     check_arrays,
@@ -157,6 +156,5 @@ def _plan(
         **numbered("INVERSE", [pow(f, -1, p) for f, p in zip(falls, periods)], 0),
     }
     taps = [-(-k // p) for k, p in zip(kernel, periods)]
-    phase_positions = math.prod(-(-size // s) for size, s in zip(output.shape[2:], strides))
-    blocks = math.prod(strides) * -(-phase_positions // TILE_POSITIONS)
-    return convolution(gpu, "conv_transpose", output, x, bias, groups, taps, [-f for f in falls], constants, blocks)
+    steps = [-f for f in falls]
+    return convolution(gpu, "conv_transpose", output, x, bias, groups, taps, steps, constants, strides)

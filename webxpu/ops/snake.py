@@ -86,5 +86,6 @@ def _check(name: str, x: Spec, **parameters: Spec) -> Spec:
 def _plan(gpu: Gpu, x: Spec, bindings: Sequence[Binding]) -> Plan:
     n, c, length = x.shape
     dispatch = Dispatch(resolve(gpu, "snake"), {"EPS": EPS}, bindings, (1, 1, 1))
-    row_bytes = [4 * c * length, 0, 0, 4 * c * length]
-    return Plan(by_samples(gpu, dispatch, n, row_bytes, -(-c * length // _FLAT)))
+    row = 4 * max(c * length, 1)  # of an empty array nothing is run
+    row_bytes = [row, 0, 0, row]
+    return by_samples(gpu, dispatch, n, row_bytes, lambda count: -(-count * c * length // _FLAT))
