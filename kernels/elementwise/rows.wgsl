@@ -1,4 +1,4 @@
-// with: flat
+// with: flat_map
 // A workgroup computes 1,024 elements; element i of a row meets element i of b.
 // Reference: webxpu/ops/elementwise.py `elementwise_rows`. a (S, D), b (D,), out (S, D).
 
@@ -9,16 +9,8 @@ override D: u32;
 @group(0) @binding(1) var<storage, read> b: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
-    @builtin(num_workgroups) num: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    for (var step = 0u; step < 4u; step++) {
-        let i = flat_index(wid, num, local, step);
-        if (i < arrayLength(&out)) {
-            out[i] = select(a[i] + b[i % D], a[i] * b[i % D], KIND == 1u);
-        }
-    }
+alias Value = f32;
+
+fn value_at(i: u32) -> Value {
+    return select(a[i] + b[i % D], a[i] * b[i % D], KIND == 1u);
 }

@@ -1,4 +1,4 @@
-// with: flat
+// with: flat_map
 // A workgroup computes 1,024 energies: the sum over a band's bins, of one frame each.
 // Reference: webxpu/ops/mel.py. real and imag (frames, BINS), filterbank (MELS, BINS), bands (MELS,) of kernels/mel/bands,
 // out (frames, MELS).
@@ -15,27 +15,19 @@ override AMIN: f32;
 @group(0) @binding(3) var<storage, read> bands: array<vec2<u32>>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
-    @builtin(num_workgroups) num: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    for (var step = 0u; step < 4u; step++) {
-        let i = flat_index(wid, num, local, step);
-        if (i < arrayLength(&out)) {
-            let frame = i / MELS;
-            let mel = i % MELS;
-            var energy = 0.0;
-            for (var k = bands[mel].x; k < bands[mel].y; k++) {
-                let bin = vec2<f32>(real[frame * BINS + k], imag[frame * BINS + k]);
-                let square = dot(bin, bin);
-                energy += filterbank[mel * BINS + k] * select(sqrt(square), square, POWER == 2u);
-            }
-            if (DB == 1u) {
-                energy = log(max(energy, AMIN)) * (8.685889638065037 / f32(POWER)); // 20 / ln 10
-            }
-            out[i] = energy;
-        }
+alias Value = f32;
+
+fn value_at(i: u32) -> Value {
+    let frame = i / MELS;
+    let mel = i % MELS;
+    var energy = 0.0;
+    for (var k = bands[mel].x; k < bands[mel].y; k++) {
+        let bin = vec2<f32>(real[frame * BINS + k], imag[frame * BINS + k]);
+        let square = dot(bin, bin);
+        energy += filterbank[mel * BINS + k] * select(sqrt(square), square, POWER == 2u);
     }
+    if (DB == 1u) {
+        energy = log(max(energy, AMIN)) * (8.685889638065037 / f32(POWER)); // 20 / ln 10
+    }
+    return energy;
 }

@@ -1,4 +1,4 @@
-// with: flat
+// with: flat_map
 // A workgroup writes 1,024 words in order, each fetched from its place or made of VALUE.
 // Reference: webxpu/ops/pad.py. x (BATCH, L, INNER), words of 32 bits, out (BATCH, BEFORE + L + AFTER, INNER).
 
@@ -20,25 +20,16 @@ fn source(p: i32, last: i32) -> i32 {
     return clamp(p, 0, last);
 }
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
-    @builtin(num_workgroups) num: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
+alias Value = u32;
+
+fn value_at(i: u32) -> Value {
     // L from the output: an x that is empty is still bound by a few bytes.
     let padded = arrayLength(&out) / (BATCH * INNER);
     let length = padded - BEFORE - AFTER;
-    for (var step = 0u; step < 4u; step++) {
-        let i = flat_index(wid, num, local, step);
-        if (i < arrayLength(&out)) {
-            let p = i32(i / INNER % padded) - i32(BEFORE);
-            let batch = i / INNER / padded;
-            if (MODE == 0u && u32(p) >= length) {
-                out[i] = VALUE;
-            } else {
-                out[i] = x[(batch * length + u32(source(p, i32(length) - 1))) * INNER + i % INNER];
-            }
-        }
+    let p = i32(i / INNER % padded) - i32(BEFORE);
+    if (MODE == 0u && u32(p) >= length) {
+        return VALUE;
     }
+    let batch = i / INNER / padded;
+    return x[(batch * length + u32(source(p, i32(length) - 1))) * INNER + i % INNER];
 }

@@ -1,4 +1,4 @@
-// with: flat
+// with: flat_map
 // A workgroup writes 1,024 words in order, each fetched from its place.
 // Reference: webxpu/ops/permute.py. x (BATCH, N0, N1, N2, N3, N4), words of 32 bits; axis k of out, after BATCH, is
 // axis Pk of x. One size is 0 and counted from the length instead.
@@ -20,12 +20,9 @@ override P4: u32;
 
 const AXES = 5u;
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
-    @builtin(num_workgroups) num: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
+alias Value = u32;
+
+fn value_at(i: u32) -> Value {
     var sizes = array<u32, AXES>(N0, N1, N2, N3, N4);
     let axes = array<u32, AXES>(P0, P1, P2, P3, P4);
     var known = BATCH;
@@ -39,17 +36,12 @@ fn main(
         strides[axis - 1u] = words;
         words *= sizes[axis - 1u];
     }
-    for (var step = 0u; step < 4u; step++) {
-        let i = flat_index(wid, num, local, step);
-        if (i < arrayLength(&out)) {
-            var rest = i;
-            var place = 0u;
-            for (var k = AXES; k > 0u; k--) {
-                let axis = axes[k - 1u];
-                place += rest % sizes[axis] * strides[axis];
-                rest /= sizes[axis];
-            }
-            out[i] = x[rest * words + place];
-        }
+    var rest = i;
+    var place = 0u;
+    for (var k = AXES; k > 0u; k--) {
+        let axis = axes[k - 1u];
+        place += rest % sizes[axis] * strides[axis];
+        rest /= sizes[axis];
     }
+    return x[rest * words + place];
 }

@@ -1,4 +1,4 @@
-// with: flat
+// with: flat_map
 // A workgroup writes 1,024 words in order, each fetched from its nearest place.
 // Reference: webxpu/ops/upsample.py. x (planes, H, W), words of 32 bits, out (planes, OUT_H, OUT_W).
 
@@ -18,18 +18,10 @@ fn source(place: u32, scale: f32, size: u32) -> u32 {
     return min(u32(f32(place) * scale), size - 1u);
 }
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) wid: vec3<u32>,
-    @builtin(num_workgroups) num: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    for (var step = 0u; step < 4u; step++) {
-        let i = flat_index(wid, num, local, step);
-        if (i < arrayLength(&out)) {
-            let row = source(i / OUT_W % OUT_H, SCALE_H, H);
-            let column = source(i % OUT_W, SCALE_W, W);
-            out[i] = x[(i / OUT_W / OUT_H * H + row) * W + column];
-        }
-    }
+alias Value = u32;
+
+fn value_at(i: u32) -> Value {
+    let row = source(i / OUT_W % OUT_H, SCALE_H, H);
+    let column = source(i % OUT_W, SCALE_W, W);
+    return x[(i / OUT_W / OUT_H * H + row) * W + column];
 }

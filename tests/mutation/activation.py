@@ -3,7 +3,7 @@
 from tests.mutation import Mutant
 
 PART = "kernels/_with/activation.wgsl"
-KERNEL = "kernels/activation/kernel.wgsl"
+MAP = "kernels/_with/flat_map.wgsl"
 OP = "webxpu/ops/activation.py"
 TEST = "tests/ops/test_activation.py"
 
@@ -31,10 +31,9 @@ MUTANTS = [
     Mutant(PART, "0.3275911", "0.3265911", case("gelu-4097"), "p of Abramowitz and Stegun 7.1.26"),
     Mutant(PART, "select(tail, x - tail, x >= 0.0)", "tail", case("gelu-300"), "gelu of positives"),
     Mutant(PART, "0.044715", "0.04", case("gelu_tanh-300"), "gelu_tanh's cubic term"),
-    Mutant(
-        KERNEL, "if (i < arrayLength(&out))", "if (i < arrayLength(&out) - 1u)", case("one-value"), "the last element"
-    ),
-    Mutant(KERNEL, "step < 4u", "step < 3u", case("silu-4097"), "four elements a thread"),
+    Mutant(MAP, "if (i < length)", "if (i + 1u < length)", case("one-value"), "the last element"),
+    Mutant(MAP, "length - 1u", "length - 2u", case("silu-300"), "a thread past the end takes the last element"),
+    Mutant(MAP, "out[i] = values[step]", "out[i] = values[3u - step]", case("silu-4097"), "each value in its place"),
     Mutant("kernels/_with/flat.wgsl", "wid.y * num.x", "wid.y", case("silu-4097"), "folded grids are rebuilt in order"),
     Mutant(
         "kernels/_with/flat.wgsl",

@@ -12,22 +12,7 @@ PAST_THE_END = "where a device takes the last words instead, they are each other
 
 MUTANTS = [
     Mutant(KERNEL, "fma(A, x[i], y[i])", "fma(A, y[i], x[i])", "axpy-tenth-300", "x is multiplied"),
-    Mutant(
-        KERNEL,
-        "if (i < arrayLength(&out))",
-        "if (true)",
-        "axpy-tenth-300",
-        "elements past the last",
-        survives=PAST_THE_END,
-    ),
-    Mutant(INPLACE, "fma(A, x[i], y[i])", "fma(A, y[i], x[i])", "axpy_inplace-tenth-300", "x is multiplied"),
-    Mutant(
-        INPLACE,
-        "if (i < arrayLength(&y))",
-        "if (i <= arrayLength(&y))",
-        "axpy_inplace-tenth-300",
-        "elements past the last",
-    ),
+    Mutant(INPLACE, "fma(A, x[i], out[i])", "fma(A, out[i], x[i])", "axpy_inplace-tenth-300", "x is multiplied"),
     Mutant(OP, "float(np.float32(a)) * x.astype(np.float64)", "np.float32(a) * x", ONCE, "rounded once"),
     Mutant(OP, "float(np.float32(a)) *", "float(a) *", ONCE, "a is a float32"),
     Mutant(OP, "y[...] = _sum", "y = _sum", f"{TEST}::test_in_place_changes_y_and_returns_nothing", "y is changed"),

@@ -18,14 +18,6 @@ MUTANTS = [
         "more than 8 bits",
     ),
     Mutant(
-        KERNEL,
-        "if (i < arrayLength(&out))",
-        "if (true)",
-        "dequantize-300",
-        "elements past the last",
-        survives=PAST_THE_END,
-    ),
-    Mutant(
         OP,
         '{"SCALE": float(weight_scale) * float(input_scale)}',
         '{"SCALE": float(weight_scale)}',

@@ -13,21 +13,10 @@ MUTANTS = [
     Mutant(KERNEL, "KIND == 1u", "KIND == 0u", "elementwise-add-300", "the kinds' numbers"),
     Mutant(KERNEL, "a[i] + b[i]", "a[i] - b[i]", "elementwise-add-300", "a sum"),
     Mutant(KERNEL, "a[i] * b[i]", "a[i] * a[i]", "elementwise-multiply-300", "a product of both"),
-    Mutant(
-        KERNEL,
-        "if (i < arrayLength(&out))",
-        "if (true)",
-        "elementwise-add-300",
-        "elements past the last",
-        survives=PAST_THE_END,
-    ),
     Mutant(ROWS, "a[i] + b[i % D]", "a[i] + b[i / D % D]", "elementwise_rows-add-3x3", "the last axis, not the first"),
     Mutant(
         ROWS, "a[i] * b[i % D]", "a[i] * b[i / D % D]", "elementwise_rows-multiply-3x3", "the last axis, not the first"
     ),
     Mutant(ROWS, "a[i] + b[i % D]", "a[i] + b[i]", "elementwise_rows-add-2x300", "every row meets the same b"),
-    Mutant(
-        ROWS, "if (i < arrayLength(&out))", "if (i <= arrayLength(&out))", "elementwise_rows-add-2x300", "past the last"
-    ),
     Mutant(OP, 'if kind == "add"', 'if kind != "add"', f"{TEST}::test_both_are_torchs", "the kinds"),
 ]

@@ -39,9 +39,6 @@ MUTANTS = [
         "what stands before the axis",
     ),
     Mutant(KERNEL, "* INNER + i % INNER", "* INNER", "pad-reflect-axis-1", "what stands past the axis"),
-    Mutant(
-        KERNEL, "if (i < arrayLength(&out))", "if (i <= arrayLength(&out))", "pad-reflect-axis-1", "words past the last"
-    ),
     Mutant(OP, '"replicate": "edge"', '"replicate": "wrap"', f"{TEST}::test_each_mode_by_hand", "replicate"),
     Mutant(OP, "amount < max(length, 1)", "amount <= length", BAD, "reflect's limit"),
     Mutant(

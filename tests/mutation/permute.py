@@ -20,14 +20,6 @@ MUTANTS = [
     ),
     Mutant(KERNEL, "known *= max(sizes[axis], 1u);", "known *= 1u;", MERGE, "the counted size"),
     Mutant(
-        KERNEL,
-        "if (i < arrayLength(&out))",
-        "if (true)",
-        SPLIT,
-        "words past the last",
-        survives=PAST_THE_END,
-    ),
-    Mutant(
         OP,
         "live.index(runs[-1][-1]) + 1:",
         "live.index(runs[-1][-1]) - 1:",

@@ -12,7 +12,7 @@ PAST_THE_END = "where a device takes the last words instead, they are each other
 RAGGED, BATCH = "transpose-37x129", "transpose-batch-4-33x3"
 
 MUTANTS = [
-    Mutant(KERNEL, "column + y < columns() && ", "", RAGGED, "columns past the last"),
+    Mutant(KERNEL, "column + y < columns() && ", "", BATCH, "columns past the last"),
     Mutant(KERNEL, " && row + lane < rows()", "", RAGGED, "rows past the last"),
     Mutant(KERNEL, "tile[lane][y];", "tile[y][lane];", RAGGED, "the tile is turned"),
     Mutant(KERNEL, "job % tiles / across * TILE", "job % tiles / (across + 1u) * TILE", RAGGED, "the tile's row"),
@@ -27,14 +27,6 @@ MUTANTS = [
     ),
     Mutant(CPU, "within % rows() * columns() + within / rows()", "within", RAGGED, "the place in x"),
     Mutant(CPU, "x[i - within + ", "x[", BATCH, "the word's matrix"),
-    Mutant(
-        CPU,
-        "if (i < arrayLength(&out))",
-        "if (true)",
-        RAGGED,
-        "words past the last",
-        survives=PAST_THE_END,
-    ),
     Mutant(PART, "arrayLength(&x) / BATCH", "arrayLength(&x)", BATCH, "words of one matrix"),
     Mutant(PART, "matrix_words() / max(C, 1u), R == 0u", "matrix_words(), R == 0u", BATCH, "rows counted"),
     Mutant(PART, "matrix_words() / max(R, 1u), C == 0u", "matrix_words(), C == 0u", RAGGED, "columns counted"),

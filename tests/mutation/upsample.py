@@ -16,7 +16,6 @@ MUTANTS = [
     Mutant(KERNEL, "source(i % OUT_W, SCALE_W, W)", "source(i % OUT_W, SCALE_H, W)", WIDE, "a scale an axis"),
     Mutant(KERNEL, "u32(f32(place) * scale)", "u32((f32(place) + 0.5) * scale)", TALL, "not nearest-exact"),
     Mutant(KERNEL, "i / OUT_W / OUT_H * H + row", "row", TALL, "the plane"),
-    Mutant(KERNEL, "if (i < arrayLength(&out))", "if (true)", TALL, "words past the last", survives=PAST_THE_END),
     Mutant(
         KERNEL,
         "min(u32(f32(place) * scale), size - 1u)",
