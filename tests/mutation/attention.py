@@ -68,7 +68,7 @@ MUTANTS = [
     Mutant(CONTEXT, "row * keys + min(key, keys - 1u)", "row * keys + key", NAN, "keys past the last"),
     Mutant(CONTEXT, "value, from_key < end)", "value, true)", "attention-5x7", "values past the last"),
     Mutant(CONTEXT, "if (row < rows) {", "if (true) {", "attention-5x7", "rows past the last"),
-    Mutant(CONTEXT, "if (tile >= HEADS * down * across)", "if (false)", "attention-wide",
+    Mutant(CONTEXT, "if (tile >= HEADS * down * across)", "if (false)", "grouped_attention-8.4-9x4-causal",
            "workgroups past the last"),
     Mutant(CONTEXT_THREAD, "if (job >= HEADS * rows * quads)", "if (false)", "attention-5x7", "threads past the last"),
     Mutant(CONTEXT_THREAD, "key < seen", "key < keys", "attention-unseen", "values that are not seen"),
