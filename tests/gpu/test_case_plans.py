@@ -102,8 +102,7 @@ def test_every_shared_part_is_used_by_a_kernel():
     root = data_folder("kernels")
     heads = [path.read_text("utf-8").partition("\n")[0] for path in root.rglob("*.wgsl")]
     used = {part for head in heads if head.startswith("// with:") for part in head.removeprefix("// with:").split()}
-    probed = {"sincos"}  # no op needs it yet; playwright_tests/ops/test_sincos.py proves it
-    assert {path.stem for path in (root / "_with").glob("*.wgsl")} - probed <= used
+    assert {path.stem for path in (root / "_with").glob("*.wgsl")} <= used
 
 
 @pytest.mark.parametrize("part", PARTS)

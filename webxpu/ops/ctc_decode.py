@@ -61,5 +61,7 @@ def _(gpu: Gpu, outputs: Sequence[Spec], scores: Spec, *, blank: int = 0) -> Pla
     paths = in_chunks(gpu, whole, b * t, [c * 4, 4], lambda count: fold(-(-count // rows))) if t else []
     constants = {"BLANK": blank, "EMPTY": int(t == 0)}
     bindings = [scratch(0, "read"), out(0), out(1)]
-    collapse = Dispatch(resolve(gpu, "ctc_decode", "collapse"), constants, bindings, fold(b))
+    kernel = resolve(gpu, "ctc_decode", "collapse")
+    groups = -(-b // _ROW_THREADS) if kernel.variant.target == "cpu" else b
+    collapse = Dispatch(kernel, constants, bindings, fold(groups))
     return Plan([*paths, collapse], [Spec((b, t), "int32")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, fold, in_chunks, out
+from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, flat_grid, fold, in_chunks, out, scratch
 from webxpu.gpu.target import Gpu
 from webxpu.ops.matvec import as_float64, check_weight_of, half, narrowed
 from webxpu.quant.apart import Q4G128, Q8, Apart
-from webxpu.quant.ggml import Blocks, weight_part
+from webxpu.quant.ggml import Blocks, row_nbytes, weight_part
 from webxpu.quant.q4g128 import dequantize_q4g128
 from webxpu.quant.q8 import dequantize_q8
 
@@ -85,7 +86,8 @@ def _(x: Spec, weight: Spec) -> Spec:
 @linear.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], x: Spec, weight: Spec) -> Plan:
     part = weight_part(weight.dtype, weight.shape)
-    return _tiles(gpu, _LINEAR, outputs[0], x, [arg(1), arg(0), out(0)], part)
+    size = row_nbytes(weight.dtype, weight.shape[1])
+    return _linear(gpu, outputs[0], x, [arg(1), arg(0), out(0)], part, [size, 0, 0] if size else None)
 
 
 @op
@@ -109,7 +111,7 @@ def _(a: Spec, weight: Spec, scale: Spec) -> Spec:
 
 @matmul_q8.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, weight: Spec, scale: Spec) -> Plan:
-    return _tiles(gpu, _LINEAR, outputs[0], a, [arg(1), arg(0), out(0), arg(2)], Q8.part(a.shape[1]))
+    return _apart(gpu, Q8, outputs[0], a)
 
 
 @op
@@ -133,7 +135,7 @@ def _(a: Spec, weight: Spec, scale: Spec) -> Spec:
 
 @matmul_q4g128.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], a: Spec, weight: Spec, scale: Spec) -> Plan:
-    return _tiles(gpu, _LINEAR, outputs[0], a, [arg(1), arg(0), out(0), arg(2)], Q4G128.part(a.shape[1]))
+    return _apart(gpu, Q4G128, outputs[0], a)
 
 
 def _product(a: F32, weight: F64) -> F32:
@@ -143,6 +145,39 @@ def _product(a: F32, weight: F64) -> F32:
 def _check_product(op_name: str, kind: Apart, a: Spec, weight: Spec, scale: Spec) -> Spec:
     check(a.dtype == "float32" and len(a.shape) == 2, op_name, "a", "a float32 matrix", a)
     return Spec((a.shape[0], kind.check(op_name, weight, scale, a.shape[1])), "float32")
+
+
+def _apart(gpu: Gpu, kind: Apart, product: Spec, a: Spec) -> Plan:
+    codes, scales = kind.row_bytes(a.shape[1])
+    bindings = [arg(1), arg(0), out(0), arg(2)]
+    return _linear(gpu, product, a, bindings, kind.part(a.shape[1]), [codes, 0, 0, scales])
+
+
+def _linear(
+    gpu: Gpu, product: Spec, x: Spec, bindings: Sequence[Binding], part: str, feature_bytes: Sequence[int] | None
+) -> Plan:
+    """A product with a weight's rows: at once, or, where the weight is larger than a binding may be, by some features
+    after the others, each product in scratch first. `feature_bytes` are those of a row of each binding, as `in_chunks`
+    takes them; None for a weight that cannot be divided."""
+    (m, n), whole = product.shape, Dispatch(resolve(gpu, "matmul", "columns"), {}, bindings, (1, 1, 1))
+    parts = in_chunks(gpu, whole, n, feature_bytes, lambda _: whole.grid) if feature_bytes and product.size else []
+    if len(parts) < 2 or product.dtype != "float32":
+        return _tiles(gpu, _LINEAR, product, x, bindings, part)
+    assert feature_bytes is not None
+    starts = [p.bindings[0].offset // feature_bytes[0] for p in parts]
+    dispatches: list[Dispatch] = []
+    for first, end, chunk in zip(starts, [*starts[1:], n], parts, strict=True):
+        some = Spec((m, end - first), product.dtype)
+        for d in _tiles(gpu, _LINEAR, some, x, chunk.bindings, part).dispatches:
+            moved = [
+                replace(b, source="scratch", nbytes=b.nbytes or some.nbytes) if b.source == "out" else b
+                for b in d.bindings
+            ]
+            dispatches.append(replace(d, bindings=moved))
+        constants = {"N": n, "COUNT": end - first, "FIRST": first}
+        made = replace(scratch(0, "read"), nbytes=some.nbytes)
+        dispatches.append(Dispatch(whole.kernel, constants, [made, out(0)], flat_grid(some.size)))
+    return Plan(dispatches, [Spec((m, starts[1]), product.dtype)])  # the first part is the largest
 
 
 def _tiles(
