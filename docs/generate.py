@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from webxpu import ops
 from webxpu.cases.case import Case, gather_cases
 from webxpu.gpu.kernels import Variant, variants
-from webxpu.gpu.op import Op
+from webxpu.gpu.op import Op, signature
 from webxpu.gpu.target import FEATURES
 from webxpu.report import tolerance_text
 
@@ -97,7 +97,7 @@ def counterparts(names: Sequence[str]) -> list[str]:
     """The functions of other libraries that the first paragraphs of the docstrings name, each once, as code."""
     found: dict[str, None] = {}
     for name in names:
-        first = (inspect.getdoc(getattr(ops, name)) or "").split("\n\n")[0]
+        first = contract(getattr(ops, name)).split("\n\n")[0]
         for code in re.findall(r"`([^`]+)`", first):
             called = re.match(r"[\w.]+", code)
             if called and called.group().split(".")[0] in LIBRARIES and "." in called.group():
@@ -141,15 +141,14 @@ def _function(name: str) -> Iterable[str]:
     if not isinstance(value, Op):
         yield ""
         yield "Plain Python and NumPy: it runs no kernel."
-    for paragraph in (inspect.getdoc(value) or "").split("\n\n"):
+    for paragraph in contract(value).split("\n\n"):
         yield ""
         yield from _paragraph(paragraph)
 
 
-def signature(name: str, value: Any) -> str:
-    """`rmsnorm(x, weight, *, eps)`: names and defaults; the contract has the types."""
-    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(value).parameters.values()]
-    return f"{name}{inspect.Signature(parameters)}"
+def contract(value: Any) -> str:
+    """The docstring of a function as it is written."""
+    return inspect.getdoc(value.body if isinstance(value, Op) else value) or ""
 
 
 def _paragraph(text: str) -> Iterable[str]:

@@ -82,15 +82,66 @@ def test_an_array_may_be_left_out_or_given_by_name(shift):
         shift(x, by=by[:1])
 
 
-def test_a_call_that_does_not_match_the_signature_names_the_op(shift, ramp):
+def test_a_call_that_does_not_match_the_signature_shows_the_op_and_its_parameters(shift, ramp):
+    usage = "it is shift(x, by=None, *, sign=1)"
     for call, text in [
-        (lambda: shift(), "shift: missing a required argument: 'x'"),
-        (lambda: shift(np.ones(1), b=np.ones(1)), "shift: got an unexpected keyword argument 'b'"),
-        (lambda: shift(np.ones(1), None, 3), "shift: too many positional arguments"),
-        (lambda: ramp(), "ramp: missing a required argument: 'n'"),
+        (lambda: shift(), f"shift: missing a required argument: 'x'; {usage}"),
+        (lambda: shift(np.ones(1), b=np.ones(1)), f"shift: got an unexpected keyword argument 'b'; {usage}"),
+        (lambda: shift(np.ones(1), None, dim=3), f"shift: got an unexpected keyword argument 'dim'; {usage}"),
+        (lambda: shift(np.ones(1), None, 3), f"shift: too many positional arguments; {usage}"),
+        (lambda: ramp(), "ramp: missing a required argument: 'n'; it is ramp(n, *, step=1.0, device=None)"),
     ]:
-        with pytest.raises(TypeError, match=f"^{re.escape(text)}"):
+        with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
             call()
+
+
+def test_help_shows_the_parameters_and_then_the_contract(shift):
+    assert inspect.getdoc(shift) == "shift(x, by=None, *, sign=1)\n\nx plus or minus by."
+
+
+def test_an_option_that_has_no_default_is_missed_however_the_arrays_are_given():
+    @op
+    def power(x, *, by):
+        return x**by
+
+    power.spec(lambda x, *, by: x)
+    for call in (lambda: power(np.ones(1)), lambda: power(x=np.ones(1))):
+        with pytest.raises(TypeError, match=r"^power: missing a required argument: 'by'; it is power\(x, \*, by\)$"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"axis": 1.0}, "axis must be a whole number, got 1.0"),
+        ({"axis": None}, "axis must be a whole number, got None"),
+        ({"eps": "x"}, "eps must be a number, got 'x'"),
+        ({"kind": 3}, "kind must be a string, got 3"),
+        ({"scale": (1,)}, "scale must be a number, got (1,)"),
+    ],
+)
+def test_a_plain_value_of_another_type_is_refused_before_the_body_sees_it(options, text):
+    @op
+    def mix(x, *, axis: "int" = 0, eps: "float" = 1.0, kind: "str" = "sum", scale: "float | None" = None):
+        return x
+
+    @mix.spec
+    def _(x, *, axis=0, eps=1.0, kind="sum", scale=None):
+        assert eps > 0, "a spec's own TypeError gives way"
+        return x
+
+    with pytest.raises(ShapeError, match=f"^mix: {re.escape(text)}$"):
+        mix(np.ones(1), **options)
+    assert mix(np.ones(1), axis=np.int64(1), eps=2, scale=None).tolist() == [1]
+
+
+def test_what_is_no_array_and_no_device_is_named(shift, ramp):
+    with pytest.raises(ShapeError, match=r"^shift: x must be an array or a tensor, got None$"):
+        shift(None)
+    with pytest.raises(ShapeError, match=r"^shift: by must be an array, got list: .*inhomogeneous"):
+        shift(np.ones(2), [[1.0], [2.0, 3.0]])
+    with pytest.raises(ShapeError, match=r"^ramp: device must be an open device, got 'gpu'$"):
+        ramp(3, device="gpu")
 
 
 def test_a_tensor_call_hands_on_none_for_an_array_left_out(shift):

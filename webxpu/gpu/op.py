@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
@@ -28,6 +29,12 @@ from webxpu.gpu.target import Gpu
 from webxpu.quant.ggml import Blocks
 
 OPS: dict[str, Op] = {}
+# By annotation, what a plain value must be: in words, and its types. The others are the spec's to check.
+_PLAIN: dict[str, tuple[str, tuple[type, ...]]] = {
+    "int": ("a whole number", (int, np.integer)),
+    "float": ("a number", (int, float, np.integer, np.floating)),
+    "str": ("a string", (str,)),
+}
 
 
 class Op:
@@ -40,16 +47,21 @@ class Op:
         self.writes = writes
         self.generates = generates
         self._signature = inspect.signature(body)
-        arrays = (
-            [] if generates else [n for n, p in self._signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        )
+        parameters = self._signature.parameters
+        arrays = [] if generates else [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
         self.arrays: tuple[str, ...] = tuple(arrays)
         self._written = {arrays.index(name) for name in writes}
+        self._plain = {n: str(p.annotation) for n, p in parameters.items() if n not in arrays}
+        needed = {n for n, p in parameters.items() if p.default is p.empty}
+        self._arrays_needed = [i for i, name in enumerate(arrays) if name in needed]
+        self._options_needed = needed & self._plain.keys()
         self._spec: Callable[..., Any] | None = None
         self._plan: Callable[..., Plan] | None = None
         if generates:
             device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
             self.__signature__ = self._signature.replace(parameters=[*self._signature.parameters.values(), device])
+        text = textwrap.indent(inspect.cleandoc(body.__doc__ or ""), "    ")
+        self.__doc__ = f"{signature(self.name, self)}\n\n{text}"  # as help() knows no parameters of an object
         OPS[self.name] = self
 
     def spec(self, function: Callable[..., Any]) -> Op:
@@ -63,7 +75,12 @@ class Op:
     def spec_of(self, *args: Spec | None, **kwargs: Any) -> tuple[Spec, ...]:
         """The output specs for argument specs. Raises ShapeError for whatever does not fit."""
         assert self._spec is not None, f"{self.name} has no spec"
-        outputs = self._spec(*args, **kwargs)
+        try:
+            outputs = self._spec(*args, **kwargs)
+        except TypeError:
+            self._check_plain(kwargs)
+            raise
+        self._check_plain(kwargs)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def plan_of(self, gpu: Gpu, *args: Spec | None, **kwargs: Any) -> tuple[tuple[Spec, ...], Plan]:
@@ -79,7 +96,7 @@ class Op:
         given = [a for a in args if a is not None]
         tensors = [a for a in given if _is_tensor(a)]
         if not tensors:
-            arrays = [a if i in self._written else canonical(a) for i, a in enumerate(args)]
+            arrays = [a if i in self._written else canonical(a, self.name, self.arrays[i]) for i, a in enumerate(args)]
             self.spec_of(*map(spec, arrays), **kwargs)
             return self.body(*arrays, **kwargs)
         if len(tensors) != len(given):
@@ -91,26 +108,39 @@ class Op:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The array arguments in order, None for each left out, and the keyword arguments. Raises TypeError."""
-        if len(args) == len(self.arrays) and kwargs.keys().isdisjoint(self.arrays):
-            return tuple(args), dict(kwargs)
-        try:
-            bound = self._signature.bind(*args, **kwargs).arguments
-        except TypeError as e:
-            raise TypeError(f"{self.name}: {e}") from e
-        arrays = tuple(bound.pop(name, None) for name in self.arrays)
+        bound = dict(kwargs)
+        if len(args) == len(self.arrays) and self._options_needed <= kwargs.keys() <= self._plain.keys():
+            arrays = tuple(args)
+        else:
+            bound = self._bound(args, kwargs)
+            arrays = tuple(bound.pop(name, None) for name in self.arrays)
+        for i in self._arrays_needed:
+            check(arrays[i] is not None, self.name, self.arrays[i], "an array or a tensor", None)
         return arrays, bound
 
     def _generate(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         options = dict(kwargs)
         device = options.pop("device", None)
-        try:
-            values = self._signature.bind(*args, **options).arguments
-        except TypeError as e:
-            raise TypeError(f"{self.name}: {e}") from e
+        check(device is None or hasattr(device, "dispatch"), self.name, "device", "an open device", repr(device))
+        values = self._bound(args, options)
         if device is not None:
             return device.dispatch(self, (), values)
         self.spec_of(**values)
         return self.body(**values)
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name. Raises TypeError, which shows how the op is called."""
+        try:
+            return self._signature.bind(*args, **kwargs).arguments
+        except TypeError as e:
+            raise TypeError(f"{self.name}: {e}; it is {signature(self.name, self)}") from e
+
+    def _check_plain(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            annotation = self._plain.get(name, "")
+            rule, types = _PLAIN.get(annotation.removesuffix(" | None"), ("", (object,)))
+            fits = isinstance(value, types) or (value is None and annotation.endswith("| None"))
+            check(fits, self.name, name, rule, repr(value))
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -126,6 +156,13 @@ def op(body: Callable[..., Any] | None = None, *, writes: tuple[str, ...] = (), 
     return (lambda b: Op(b, writes, generates=generates)) if body is None else Op(body, writes, generates=generates)
 
 
+def signature(name: str, function: Callable[..., Any]) -> str:
+    """A call with its parameters and their defaults: `softmax(x)`."""
+    found = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    return f"{name}{inspect.Signature(bare)}"
+
+
 def spec(value: Any) -> Any:
     """The Spec of an array, a Blocks weight or a tensor; None of None."""
     if value is None:
@@ -139,16 +176,20 @@ def check(condition: object, op_name: str, argument: str, rule: str, got: object
         raise ShapeError(f"{op_name}: {argument} must be {rule}, got {got}")
 
 
-def canonical(value: Any) -> Any:
+def canonical(value: Any, op_name: str = "tensor", argument: str = "array") -> Any:
     """An array argument in a dtype that kernels know: float64 as float32, int64 as int32 (values must fit)."""
     if value is None or isinstance(value, Blocks):
         return value
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as e:  # lists of different lengths
+        raise ShapeError(f"{op_name}: {argument} must be an array, got {type(value).__name__}: {e}") from e
     if array.dtype == np.float64:
         return array.astype(np.float32)
     if array.dtype == np.int64:
-        if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
-            raise ShapeError(f"int64 values must fit int32, got {array.min()} to {array.max()}")
+        least, most = (array.min(), array.max()) if array.size else (0, 0)
+        fits = least >= -(2**31) and most < 2**31
+        check(fits, op_name, argument, "within the range of int32", f"int64 from {least} to {most}")
         return array.astype(np.int32)
     return array
 
