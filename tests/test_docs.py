@@ -31,9 +31,14 @@ def test_the_operations_are_the_thirty_two_and_the_engines_own():
     assert set(HALVES.values()) <= NAMED
 
 
-def test_the_readme_names_every_operation():
-    text = (ROOT / "README.md").read_text("utf-8")
-    assert {name for name in NAMED if f"`{name}`" not in text} == set()
+def test_the_readme_counts_and_names_the_operations_and_the_engines_own_apart():
+    text = (ROOT / "README.md").read_text("utf-8").partition("## Operations")[2].partition("\n## ")[0]
+    table, engine = text.partition(" more modules are ")[::2]
+    assert re.search(r"^(\d+) operations", text, re.MULTILINE)[1] == str(len(NAMED))
+    named = re.findall(r"`(\w+)`", "".join(line for line in table.splitlines() if line.startswith("|")))
+    assert sorted(named) == sorted(NAMED)
+    assert int(table.split()[-1]) == len(ops.ENGINE)
+    assert sorted(re.findall(r"`(\w+)`", engine.partition("\n\n")[0])) == sorted(ops.ENGINE)
 
 
 @pytest.mark.parametrize("name", sorted({*PAGES, *(path.name for path in FOLDER.glob("*.md"))}))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -47,11 +45,3 @@ def test_using_the_names_in_cpython_touches_no_browser_module() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"^module 'webxpu' has no attribute 'lod'$"):
         webxpu.lod  # noqa: B018
-
-
-def test_the_readme_names_every_operation_and_none_that_is_not_there() -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
-    section = readme.partition("- **Operations**")[2].partition("- **Weights**")[0]
-    assert sorted(re.findall(r"`(\w+)`", section)) == sorted(
-        name for name in webxpu.ops.__all__ if name != "rope_table"
-    )

@@ -114,42 +114,45 @@ fn main(
         }
         workgroupBarrier();
         for (var q = 0u; q < 4u; q++) {
-            let w_low = mat4x4<f32>(
+            // Four features a column k, so that a product is added at once: a row times a matrix would add one time more.
+            let low = transpose(mat4x4<f32>(
                 w_tile[place(tx, q)],
                 w_tile[place(tx + 16u, q)],
                 w_tile[place(tx + 32u, q)],
                 w_tile[place(tx + 48u, q)],
-            );
-            let w_high = mat4x4<f32>(
+            ));
+            let high = transpose(mat4x4<f32>(
                 w_tile[place(tx + 64u, q)],
                 w_tile[place(tx + 80u, q)],
                 w_tile[place(tx + 96u, q)],
                 w_tile[place(tx + 112u, q)],
-            );
+            ));
             let x0 = x_tile[place(ty * 4u, q)];
-            c00 += x0 * w_low;
-            c01 += x0 * w_high;
             let x1 = x_tile[place(ty * 4u + 1u, q)];
-            c10 += x1 * w_low;
-            c11 += x1 * w_high;
             let x2 = x_tile[place(ty * 4u + 2u, q)];
-            c20 += x2 * w_low;
-            c21 += x2 * w_high;
             let x3 = x_tile[place(ty * 4u + 3u, q)];
-            c30 += x3 * w_low;
-            c31 += x3 * w_high;
             let x4 = x_tile[place(ty * 4u + 64u, q)];
-            c40 += x4 * w_low;
-            c41 += x4 * w_high;
             let x5 = x_tile[place(ty * 4u + 65u, q)];
-            c50 += x5 * w_low;
-            c51 += x5 * w_high;
             let x6 = x_tile[place(ty * 4u + 66u, q)];
-            c60 += x6 * w_low;
-            c61 += x6 * w_high;
             let x7 = x_tile[place(ty * 4u + 67u, q)];
-            c70 += x7 * w_low;
-            c71 += x7 * w_high;
+            for (var k = 0u; k < 4u; k++) {
+                c00 += x0[k] * low[k];
+                c01 += x0[k] * high[k];
+                c10 += x1[k] * low[k];
+                c11 += x1[k] * high[k];
+                c20 += x2[k] * low[k];
+                c21 += x2[k] * high[k];
+                c30 += x3[k] * low[k];
+                c31 += x3[k] * high[k];
+                c40 += x4[k] * low[k];
+                c41 += x4[k] * high[k];
+                c50 += x5[k] * low[k];
+                c51 += x5[k] * high[k];
+                c60 += x6[k] * low[k];
+                c61 += x6[k] * high[k];
+                c70 += x7[k] * low[k];
+                c71 += x7[k] * high[k];
+            }
         }
     }
     store(first_row + ty * 4u + 0u, first_feature + tx, c00, c01);

@@ -21,6 +21,8 @@ from webxpu.host.verify import about, open_gpu_page
 
 # A time is the least of so many: whatever disturbs a run only makes it longer.
 REPEATS = 10
+MAX_REPEATS = 1000
+WARM_MS = 250
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def measure_roofline(page: GpuPage, repeats: int = REPEATS) -> Roofline:
 def measure(page: GpuPage, speed: Speed, roofline: Roofline, repeats: int = REPEATS) -> Measured:
     """The time of one call's dispatches, by the kernels that the device gets."""
     run = FilledRun.of(page, speed.op, speed.args, speed.kwargs)
-    seconds = run.milliseconds(repeats) / 1000
+    seconds = _steady(run, repeats) / 1000
     kernels = " + ".join(dict.fromkeys(d.kernel.label for d in run.plan.dispatches))
     return Measured(
         speed.op.name,
@@ -93,4 +95,11 @@ def _table(measured: Sequence[Measured]) -> Table:
 
 def _rate(page: GpuPage, probe: Probe, repeats: int) -> float:
     run = FilledRun(page, probe.name, probe.args, [probe.output], probe.plan)
-    return probe.work / (run.milliseconds(repeats) / 1000)
+    return probe.work / (_steady(run, repeats) / 1000)
+
+
+def _steady(run: FilledRun, repeats: int) -> float:
+    """The least milliseconds of at least `repeats` runs, and of as many as keep the device at work for WARM_MS: an idle
+    device lowers its clock and takes a while to raise it again."""
+    first = run.milliseconds(1)
+    return min(first, run.milliseconds(min(max(repeats, round(WARM_MS / max(first, 0.01))), MAX_REPEATS)))
