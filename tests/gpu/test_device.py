@@ -10,7 +10,7 @@ import pytest
 from webxpu.errors import DeviceError, ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
 from webxpu.gpu.kernels import Kernel, Variant
-from webxpu.gpu.op import OPS, op
+from webxpu.gpu.op import op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out, scratch
 from webxpu.gpu.program import bind, encode
 from webxpu.gpu.target import Gpu
@@ -72,14 +72,6 @@ class BookBridge:
                 self.buffers[target][at : at + nbytes] = self.buffers[source][start : start + nbytes]
             else:
                 self.calls.append(tuple(step))
-
-
-@pytest.fixture(autouse=True)
-def only_library_ops():
-    before = dict(OPS)
-    yield
-    OPS.clear()
-    OPS.update(before)
 
 
 @pytest.fixture

@@ -7,20 +7,12 @@ import numpy as np
 import pytest
 
 from webxpu.errors import ShapeError
-from webxpu.gpu.op import OPS, op
+from webxpu.gpu.op import op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, in_chunks, out
 from webxpu.gpu.program import NO_RANGE, bind, tensor_range
 from webxpu.gpu.target import Gpu
 
 GPU = Gpu({"maxStorageBufferBindingSize": 4096})
-
-
-@pytest.fixture(autouse=True)
-def only_library_ops():
-    before = dict(OPS)
-    yield
-    OPS.clear()
-    OPS.update(before)
 
 
 @pytest.fixture

@@ -35,6 +35,12 @@ def golden() -> Golden:
 
 
 @pytest.fixture
+def qkv(golden: Golden) -> tuple[np.ndarray, ...]:
+    """What attention and flash_attention are both asked for."""
+    return tuple(golden(f"attention.{name}") for name in "qkv")
+
+
+@pytest.fixture
 def plain_gpu() -> Gpu:
     """A device without any feature."""
     return Gpu(LIMITS)

@@ -12,11 +12,6 @@ from webxpu.gpu.plan import Spec
 MASKS = ["2.1.1.4", "2.2.3.4", "1.2.3.4", "2.2.1.4", "2.1.3.4"]
 
 
-@pytest.fixture
-def qkv(golden):
-    return tuple(golden(f"attention.{name}") for name in "qkv")
-
-
 def spec(*shape):
     return Spec(shape, "float32")
 

@@ -58,7 +58,7 @@ def test_a_mask_counts_query_heads():
     plain, _ = ops.grouped_attention(q, k, v)
     assert not probs[:, 1, :, 2:].any()
     np.testing.assert_array_equal(probs[:, [0, 2, 3]], plain[:, [0, 2, 3]])
-    with pytest.raises(ShapeError, match=r"^grouped_attention: mask must be float32 of shape .* mh 1 or 4,"):
+    with pytest.raises(ShapeError, match=r"^grouped_attention: mask must be float32 of shape .* 1 or 4,"):
         ops.grouped_attention(q, k, v, mask[:, :2])
 
 

@@ -81,8 +81,8 @@ def test_a_value_beyond_float32_is_infinite():
         (X, {"axis": 1}, r"axis must be an axis of float32\[4\], got 1"),
         (X, {"axis": -2}, r"axis must be an axis of float32\[4\], got -2"),
         (X, {"mode": "circular"}, "mode must be one of constant, reflect, replicate, got 'circular'"),
-        (X[0], {}, r"x must be float32, int32, uint32 with at least one axis, got float32\[\]"),
-        (X.astype(np.float16), {}, r"x must be float32, int32, uint32 with at least one axis, got float16\[4\]"),
+        (X[0], {}, r"x must be float32, int32 or uint32 with at least one axis, got float32\[\]"),
+        (X.astype(np.float16), {}, r"x must be float32, int32 or uint32 with at least one axis, got float16\[4\]"),
         (
             X.astype(np.int32),
             {"mode": "constant", "value": 0.5},

@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_named(shape, dims, text):
 
 
 def test_halves_are_refused():
-    with pytest.raises(ShapeError, match=r"^permute: x must be float32, int32, uint32, got float16\[2, 3\]$"):
+    with pytest.raises(ShapeError, match=r"^permute: x must be float32, int32 or uint32, got float16\[2, 3\]$"):
         ops.permute(np.ones((2, 3), np.float16), dims=(1, 0))
 
 

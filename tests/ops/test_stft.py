@@ -78,7 +78,7 @@ def test_a_window_goes_to_a_device_when_one_is_given():
 
 
 def test_a_window_of_nothing_is_named():
-    with pytest.raises(ShapeError, match=r"^blackman_window: n must be at least 1, got 0$"):
+    with pytest.raises(ShapeError, match=r"^blackman_window: n must be a whole number, at least 1, got 0$"):
         ops.blackman_window(0)
 
 

@@ -39,7 +39,7 @@ def test_words_stay_what_they_are(dtype):
     [(np.ones(3, np.float32), r"float32\[3\]"), (np.ones((2, 3), np.float16), r"float16\[2, 3\]")],
 )
 def test_what_does_not_fit_is_named(x, got):
-    text = r"transpose: x must be float32, int32, uint32 of shape \(\.\.\., R, C\), got "
+    text = r"transpose: x must be float32, int32 or uint32 of shape \(\.\.\., R, C\), got "
     with pytest.raises(ShapeError, match=f"^{text}{got}$"):
         ops.transpose(x)
 

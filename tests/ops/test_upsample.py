@@ -54,10 +54,10 @@ def test_the_own_size_is_the_identity_and_an_array_of_its_own():
         (
             np.ones((1, 3, 4)),
             (3, 4),
-            r"x must be float32, int32, uint32 of shape \(N, C, H, W\), H and W at least 1, got",
+            r"x must be float32, int32 or uint32 of shape \(N, C, H, W\), H and W at least 1, got",
         ),
-        (np.ones((1, 1, 0, 4)), (3, 4), "x must be float32, int32, uint32 of shape"),
-        (np.ones((1, 1, 3, 4), np.float16), (3, 4), "x must be float32, int32, uint32 of shape"),
+        (np.ones((1, 1, 0, 4)), (3, 4), "x must be float32, int32 or uint32 of shape"),
+        (np.ones((1, 1, 3, 4), np.float16), (3, 4), "x must be float32, int32 or uint32 of shape"),
     ],
 )
 def test_what_does_not_fit_is_named(x, size, text):

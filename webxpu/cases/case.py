@@ -7,6 +7,7 @@ with the measured reason. The cases ship with the package, so a user can check t
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -106,6 +107,12 @@ def scale_wave(n: int) -> F32:
 def distinct(n: int) -> F32:
     """Values that all differ and are exact in float32, for ops that only move values."""
     return ((np.arange(n) + 1) * 0.25).astype(np.float32)
+
+
+def words(*shape: int, dtype: str = "float32") -> tuple[NDArray[Any]]:
+    """The argument of an op that only moves values: `distinct` ones, or `hashed` words that are no floats."""
+    n = math.prod(shape)
+    return ((distinct(n) if dtype == "float32" else hashed(n).view(dtype)).reshape(shape),)
 
 
 def hashed(n: int, seed: int = 0) -> NDArray[np.uint32]:

@@ -1,27 +1,17 @@
 """Cases of permute: heads split and merged, patches of images, plain swaps, axes that merge into fewer."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from webxpu.cases.case import EXACT, Case, distinct, hashed
+from webxpu.cases.case import EXACT, Case, words
 
 TOLERANCE = EXACT
 
 
-def _array(*shape: int) -> tuple[NDArray[Any]]:
-    return (distinct(int(np.prod(shape))).reshape(shape),)
-
-
-def _words(dtype: str, *shape: int) -> tuple[NDArray[Any]]:
-    return (hashed(int(np.prod(shape))).view(dtype).reshape(shape),)
-
-
 def _case(dims: tuple[int, ...], *shape: int, quick: bool = False) -> Case:
     name = "x".join(map(str, shape)) + "-by-" + "".join(map(str, dims))
-    return Case("permute", name, partial(_array, *shape), {"dims": dims}, quick)
+    return Case("permute", name, partial(words, *shape), {"dims": dims}, quick)
 
 
 CASES = [
@@ -41,5 +31,8 @@ CASES = [
     _case((0, 1, 2), 3, 4, 150),
     _case((1, 0, 2), 3, 0, 2),
     Case("permute", "one-number", lambda: (np.array(2.5, np.float32),), {"dims": ()}),
-    *(Case("permute", dtype, partial(_words, dtype, 5, 3, 4), {"dims": (-2, 0, -1)}) for dtype in ("int32", "uint32")),
+    *(
+        Case("permute", dtype, partial(words, 5, 3, 4, dtype=dtype), {"dims": (-2, 0, -1)})
+        for dtype in ("int32", "uint32")
+    ),
 ]

@@ -1,27 +1,15 @@
 """Cases of nearest_upsample_2d: sizes where whole numbers would pick other rows, unequal factors, several planes."""
 
 from functools import partial
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from webxpu.cases.case import EXACT, F32, Case, distinct, hashed
+from webxpu.cases.case import EXACT, Case, words
 
 TOLERANCE = EXACT
 
 
-def _image(*shape: int) -> tuple[F32]:
-    return (distinct(int(np.prod(shape))).reshape(shape),)
-
-
-def _words(dtype: str, *shape: int) -> tuple[NDArray[Any]]:
-    return (hashed(int(np.prod(shape))).view(dtype).reshape(shape),)
-
-
 def _case(shape: tuple[int, ...], out_h: int, out_w: int, quick: bool = False) -> Case:
     name = "x".join(map(str, shape)) + f"-to-{out_h}x{out_w}"
-    return Case("nearest_upsample_2d", name, partial(_image, *shape), {"out_h": out_h, "out_w": out_w}, quick)
+    return Case("nearest_upsample_2d", name, partial(words, *shape), {"out_h": out_h, "out_w": out_w}, quick)
 
 
 CASES = [
@@ -34,7 +22,7 @@ CASES = [
     _case((1, 1, 1, 1), 33, 65),
     _case((0, 3, 2, 2), 4, 4),
     *(
-        Case("nearest_upsample_2d", dtype, partial(_words, dtype, 1, 1, 3, 14), {"out_h": 4, "out_w": 46})
+        Case("nearest_upsample_2d", dtype, partial(words, 1, 1, 3, 14, dtype=dtype), {"out_h": 4, "out_w": 46})
         for dtype in ("int32", "uint32")
     ),
 ]

@@ -34,6 +34,7 @@ _PLAIN: dict[str, tuple[str, tuple[type, ...]]] = {
     "int": ("a whole number", (int, np.integer)),
     "float": ("a number", (int, float, np.integer, np.floating)),
     "str": ("a string", (str,)),
+    "Sequence[int]": ("a tuple of whole numbers", (Sequence,)),
 }
 
 

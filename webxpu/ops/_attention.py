@@ -100,7 +100,8 @@ def checked(
     check(len(v.shape) == 4 and v.shape[3] >= least, op_name, "v", rule, v)
     if mask is not None:
         full = (b, h, length)
-        rule = f"float32 of shape (mb, mh, mr, {s}), mb 1 or {b}, mh 1 or {h}, mr 1 or {length}"
+        sizes = ", ".join("1" if n == 1 else f"1 or {n}" for n in full)
+        rule = f"float32 of shape ({sizes}, {s})"
         fits = mask.dtype == "float32" and len(mask.shape) == 4 and mask.shape[3] == s
         check(fits, op_name, "mask", rule, mask)
         check(all(m in (1, n) for m, n in zip(mask.shape, full, strict=False)), op_name, "mask", rule, mask)

@@ -13,7 +13,7 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, out
 from webxpu.gpu.target import Gpu
-from webxpu.ops.transpose import WORD_BYTES, WORDS, by_batches
+from webxpu.ops.transpose import WORD_BYTES, WORDS, WORDS_RULE, by_batches
 
 # Numbers of the modes in kernels/pad, and their names in np.pad.
 MODES = {"constant": 0, "reflect": 1, "replicate": 2}
@@ -46,7 +46,7 @@ def pad(
 @pad.spec
 def _(x: Spec, *, axis: int, before: int, after: int, mode: str = "constant", value: float = 0) -> Spec:
     rank = len(x.shape)
-    check(x.dtype in WORDS and rank, "pad", "x", f"{', '.join(WORDS)} with at least one axis", x)
+    check(x.dtype in WORDS and rank, "pad", "x", f"{WORDS_RULE} with at least one axis", x)
     check(-rank <= axis < rank and isinstance(axis, int), "pad", "axis", f"an axis of {x}", axis)
     check(mode in MODES, "pad", "mode", f"one of {', '.join(MODES)}", repr(mode))
     length = x.shape[axis]

@@ -13,7 +13,7 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, out
 from webxpu.gpu.target import Gpu
-from webxpu.ops.transpose import WORD_BYTES, WORDS, by_batches, swaps
+from webxpu.ops.transpose import WORD_BYTES, WORDS, WORDS_RULE, by_batches, swaps
 
 # How many axes kernels/permute moves, after the leading ones that stay and with neighbours that stay together as one.
 _AXES = 5
@@ -37,7 +37,7 @@ def permute(x: NDArray[Any], *, dims: Sequence[int]) -> NDArray[Any]:
 @permute.spec
 def _(x: Spec, *, dims: Sequence[int]) -> Spec:
     rank = len(x.shape)
-    check(x.dtype in WORDS, "permute", "x", ", ".join(WORDS), x)
+    check(x.dtype in WORDS, "permute", "x", WORDS_RULE, x)
     whole = all(-rank <= d < rank and isinstance(d, int) for d in dims)
     check(
         whole and sorted(d % rank for d in dims) == [*range(rank)], "permute", "dims", f"each of {rank} axes once", dims

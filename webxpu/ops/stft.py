@@ -126,7 +126,7 @@ def blackman_window(n: int, *, periodic: bool = True, device: Device | None = No
 
 
 def _cosine_window(name: str, weights: Sequence[float], n: int, periodic: bool, device: Device | None) -> Any:
-    check(n >= 1, name, "n", "at least 1", n)
+    check(np.issubdtype(type(n), np.integer) and n >= 1, name, "n", "a whole number, at least 1", repr(n))
     angles = 2 * np.pi * np.arange(n) / (n if periodic else max(n - 1, 1))
     values = sum(weight * np.cos(k * angles) for k, weight in enumerate(weights)) if n > 1 else np.ones(1)
     window = np.asarray(values, np.float32)

@@ -19,6 +19,7 @@ _TILE = 32
 WORD_BYTES = 4
 # Ops that only move values move words of 32 bits, whatever they mean.
 WORDS = ("float32", "int32", "uint32")
+WORDS_RULE = "float32, int32 or uint32"
 
 
 @op
@@ -35,7 +36,7 @@ def transpose(x: NDArray[Any]) -> NDArray[Any]:
 
 @transpose.spec
 def _(x: Spec) -> Spec:
-    check(x.dtype in WORDS and len(x.shape) >= 2, "transpose", "x", f"{', '.join(WORDS)} of shape (..., R, C)", x)
+    check(x.dtype in WORDS and len(x.shape) >= 2, "transpose", "x", f"{WORDS_RULE} of shape (..., R, C)", x)
     *batch, r, c = x.shape
     return Spec((*batch, c, r), x.dtype)
 

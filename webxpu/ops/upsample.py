@@ -12,7 +12,7 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, flat_grid, in_chunks, out
 from webxpu.gpu.target import Gpu
-from webxpu.ops.transpose import WORD_BYTES, WORDS
+from webxpu.ops.transpose import WORD_BYTES, WORDS, WORDS_RULE
 
 
 @op
@@ -43,7 +43,7 @@ def _sources(size: int, larger: int) -> NDArray[np.int64]:
 
 @nearest_upsample_2d.spec
 def _(x: Spec, *, out_h: int, out_w: int) -> Spec:
-    rule = f"{', '.join(WORDS)} of shape (N, C, H, W), H and W at least 1"
+    rule = f"{WORDS_RULE} of shape (N, C, H, W), H and W at least 1"
     fits = x.dtype in WORDS and len(x.shape) == 4 and min(x.shape[2:]) >= 1
     check(fits, "nearest_upsample_2d", "x", rule, x)
     n, c, h, w = x.shape
