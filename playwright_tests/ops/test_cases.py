@@ -1,4 +1,5 @@
-"""Every case of every op on every kernel variant that this device can run, and once more with WebGPU's least limits."""
+"""Every case of every op on every kernel variant that this device can run; the quick ones with WebGPU's least limits,
+to which tests without a GPU hold every plan."""
 
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from webxpu.host.gpu_page import GpuPage
 from webxpu.report import Report
 
 CASES = gather_cases()
+RUNS = [("adapter", case) for case in CASES] + [("default", case) for case in CASES if case.quick]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(("gpu_page", "case"), RUNS, ids=str, indirect=["gpu_page"])
 def test_a_case_agrees_with_its_numpy_body(case: Case, gpu_page: GpuPage, count_run: Counter[tuple[str, str]]) -> None:
     report = Report()
     gpu_page.try_case(report, case, every=gpu_page.limits == "adapter")
