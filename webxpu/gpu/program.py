@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from webxpu.errors import DeviceError, Unsupported
 from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 # A buffer as a bind group sees it: handle, offset in bytes, size in bytes.
 Range = tuple[int, int, int]
 NO_RANGE = (-1, 0, 0)
+_LARGEST_CONSTANT = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,12 @@ def encode(label: str, calls: Sequence[Call], limits: dict[str, int] | None = No
                 {"label": text.label, "code": text.code, "segments": [list(s) for s in text.segments]}
             )
         access = [b.access for b in dispatch.bindings]
+        constants = _plain_constants(dispatch)
         pipeline = _index(
             pipelines,
-            (module, json.dumps(dict(dispatch.constants), sort_keys=True), tuple(access)),
+            (module, json.dumps(constants, sort_keys=True), tuple(access)),
             program["pipelines"],
-            {"module": module, "constants": dict(dispatch.constants), "access": access},
+            {"module": module, "constants": constants, "access": access},
         )
         buffers = [list(r) for r in call.ranges]
         group = _index(
@@ -87,6 +91,15 @@ def encode(label: str, calls: Sequence[Call], limits: dict[str, int] | None = No
         program["commands"] += [pipeline, group, *dispatch.grid]
         program["labels"].append(dispatch.kernel.label)
     return program
+
+
+def _plain_constants(dispatch: Dispatch) -> dict[str, int | float]:
+    """The constants as JavaScript knows numbers. Raises Unsupported for one that no pipeline takes."""
+    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in dispatch.constants.items()}
+    for name, value in plain.items():
+        if not abs(value) <= _LARGEST_CONSTANT:
+            raise Unsupported(f"{dispatch.kernel.label}: constant {name} must be a finite float32, got {value}")
+    return plain
 
 
 def _index(seen: dict[Any, int], key: Any, items: list[Any], item: Any) -> int:
