@@ -1,5 +1,7 @@
 """rope, rope_axes and rope_table: values, errors and plans. The GPU's cases are webxpu/cases/rope.py."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -333,9 +335,20 @@ def test_what_does_not_fit_is_named(args, pairs, text):
         ((X, P, T), {"base": 1e4}, r"base must be None where a table is given: the table has it, got 10000\.0"),
         ((X, P, T), {"scaling": YARN}, "scaling must be None where a table is given"),
         ((X, P), {"base": 1e4, "scaling": {"kind": "ntk"}}, r"scaling must be None, NtkScaling or YarnScaling, got {"),
-        ((X, P), {"base": 1e4, "scaling": ops.NtkScaling(0.5)}, "scaling must be of a factor of at least 1, got"),
+        (
+            (X, P),
+            {"base": 1e4, "scaling": ops.NtkScaling(0.5)},
+            "scaling must be of a finite factor of at least 1, got",
+        ),
         ((X[..., :2], P), {"base": 1e4, "scaling": ops.NtkScaling(8)}, "d must be above 2 for NtkScaling, got 2"),
         ((X, P), {"base": 1e4, "scaling": ops.YarnScaling(8, 64, 1, 2)}, "scaling must be of beta_fast >= beta_slow"),
+        ((X, P), {"base": 1e4, "scaling": ops.YarnScaling(np.inf, 64)}, "scaling must be of a finite factor of at"),
+        ((X, P), {"base": 1e4, "scaling": ops.YarnScaling(8, 0)}, "scaling must be of an original_context_length of"),
+        (
+            (X, P),
+            {"base": 1e4, "scaling": ops.YarnScaling(8, 64, attention_factor=np.nan)},
+            "scaling must be of a finite attention_factor, got",
+        ),
         ((X, P, T), {"head_offset": -1}, "head_offset and head_count must be a head range within 0 to 3, got -1 to 3"),
         ((X, P, T), {"head_count": -1}, ".* a head range within 0 to 3, got 0 to -1"),
         ((X, P, T), {"head_offset": 2, "head_count": 2}, ".* a head range within 0 to 3, got 2 to 4"),
@@ -369,6 +382,20 @@ def test_axes_that_do_not_fit_are_named(x, positions, axes_dims, base, text):
 def test_frequency_factors_of_another_width_are_named():
     with pytest.raises(ShapeError, match=r"^rope_table: freq_factors must be of shape \(2,\), got \(3,\)$"):
         ops.rope_table(4, 4, base=1e4, freq_factors=[1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"factor": 0.5}, "factor must be finite and at least 1, got 0.5"),
+        ({"low_freq_factor": 4}, "low_freq_factor must be below 4, got 4"),
+        ({"original_context_length": 0}, "original_context_length must be at least 1, got 0"),
+    ],
+)
+def test_factors_that_would_be_no_numbers_are_named(changed, text):
+    options = {"factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_context_length": 8192}
+    with pytest.raises(ShapeError, match=f"^llama3_freq_factors: {re.escape(text)}$"):
+        ops.llama3_freq_factors(64, base=5e5, **options | changed)
 
 
 @pytest.mark.parametrize("d", [3, 0])

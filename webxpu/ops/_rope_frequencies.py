@@ -68,9 +68,14 @@ def llama3_freq_factors(
 ) -> NDArray[np.float32]:
     """Llama 3's scaling as divisors of the frequencies, (D / 2,) float32, for `rope_table`: pairs that turn fewer than
     `low_freq_factor` times in the original context are slowed down by `factor`, those that turn more than
-    `high_freq_factor` times are not. GGUF files carry them as `rope_freqs.weight`."""
-    plain = frequencies(d, frequency_params("llama3_freq_factors", d, base, None))
-    turns = original_context_length * plain / (2 * math.pi)
+    `high_freq_factor` times are not. GGUF files carry them as `rope_freqs.weight`. Raises ShapeError."""
+    name = "llama3_freq_factors"
+    plain = frequencies(d, frequency_params(name, d, base, None))
+    check(1 <= factor < math.inf, name, "factor", "finite and at least 1", factor)
+    check(low_freq_factor < high_freq_factor, name, "low_freq_factor", f"below {high_freq_factor}", low_freq_factor)
+    length = original_context_length
+    check(length >= 1, name, "original_context_length", "at least 1", length)
+    turns = length * plain / (2 * math.pi)
     fast = np.clip((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1)
     return np.asarray(1 / ((1 - fast) / factor + fast), np.float32)
 
@@ -91,17 +96,20 @@ def frequency_params(op_name: str, d: int, base: float, scaling: object) -> Rope
         return RopeFrequencies(base)
     if not isinstance(scaling, NtkScaling | YarnScaling):
         raise ShapeError(f"{op_name}: scaling must be None, NtkScaling or YarnScaling, got {scaling!r}")
-    check(scaling.factor >= 1, op_name, "scaling", "of a factor of at least 1", scaling)
+    check(1 <= scaling.factor < math.inf, op_name, "scaling", "of a finite factor of at least 1", scaling)
     if isinstance(scaling, NtkScaling):
         check(d > 2, op_name, "d", "above 2 for NtkScaling", d)
         return RopeFrequencies(base * scaling.factor ** (d / (d - 2)))
     check(scaling.beta_fast >= scaling.beta_slow > 0, op_name, "scaling", "of beta_fast >= beta_slow > 0", scaling)
+    rule = "of an original_context_length of at least 1"
+    check(scaling.original_context_length >= 1, op_name, "scaling", rule, scaling)
+    gain = scaling.attention_factor
+    check(gain is None or math.isfinite(gain), op_name, "scaling", "of a finite attention_factor", scaling)
     low, high = (
         d * math.log(scaling.original_context_length / (2 * math.pi * turns)) / (2 * math.log(base))
         for turns in (scaling.beta_fast, scaling.beta_slow)
     )
     ramp_low, ramp_high = max(math.floor(low), 0), min(math.ceil(high), d - 1)  # d - 1, as upstream has it
-    gain = scaling.attention_factor
     return RopeFrequencies(
         base,
         scaling.factor,
