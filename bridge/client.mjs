@@ -22,7 +22,7 @@
  * | generate      | prompt: text or ids; options of model.generate | the same                                        |
  * | abort         | target: the id of a chat or generate           | none: it ends with finish_reason "abort"        |
  * | tokens        | of: text, add_special; or ids                  | ids, or their text                              |
- * | check         | quick: false runs every case of every op       | {passed, cases, runs, rows, failures, ...}      |
+ * | check         | quick: false runs every case; only: ops' names | {passed, cases, runs, rows, failures, ...}      |
  * | info          |                                                | {adapter, features, target, limits, model, ...} |
  * | free          |                                                | null                                            |
  *
@@ -144,11 +144,11 @@ export class Client extends EventTarget {
 
   /**
    * Compares ops on the open device, or on one of its own, with their NumPy definitions.
-   * @param {{quick?: boolean, onProgress?: (progress: Progress) => void}} [options]
-   * @returns {Promise<{cases: number, failures: string[]}>}
+   * @param {{quick?: boolean, only?: string[], onProgress?: (progress: Progress) => void}} [options]
+   * @returns {Promise<any>} a report of webxpu/report.py as an object: {passed, cases, runs, rows, failures, ...}
    */
-  check({ quick = true, onProgress } = {}) {
-    return this.send("check", { quick }, { onProgress });
+  check({ quick = true, only, onProgress } = {}) {
+    return this.send("check", { quick, only }, { onProgress });
   }
 
   /** What is known of the device and the model. @returns {Promise<any>} */

@@ -170,19 +170,19 @@ def test_a_device_can_be_opened_without_a_model(made):
 
 
 def test_check_runs_on_the_open_device(made, monkeypatch):
-    async def check(device, *, quick, progress):
+    async def check(device, *, quick, only, progress):
         from webxpu.report import Failure, Report
 
         assert device is made.devices[0]
         progress(1, 2)
-        return Report(failures=[Failure("softmax", "softmax-2x8", "softmax/kernel", f"quick={quick}")])
+        return Report(failures=[Failure("softmax", "softmax-2x8", "softmax/kernel", f"{quick=} {only=}")])
 
     monkeypatch.setattr(worker, "check", check)
     ask({"type": "open", "device": {}})
     stages = []
-    got = ask({"type": "check", "quick": False}, lambda *stage: stages.append(stage))
+    got = ask({"type": "check", "quick": False, "only": ["pad"]}, lambda *stage: stages.append(stage))
     assert got["value"]["passed"] is False
-    assert [f["text"] for f in got["value"]["failures"]] == ["softmax-2x8 by softmax/kernel: quick=False"]
+    assert [f["text"] for f in got["value"]["failures"]] == ["softmax-2x8 by softmax/kernel: quick=False only=['pad']"]
     assert stages == [("check", 1, 2)]
 
 

@@ -69,7 +69,8 @@ async def _answer(message: dict[str, Any], progress: Progress) -> Any:
         case "info":
             return _info()
         case "check":
-            report = await check(_device, quick=message["quick"], progress=lambda *done: progress("check", *done))
+            chosen = {"quick": message["quick"], "only": message.get("only")}
+            report = await check(_device, **chosen, progress=lambda *done: progress("check", *done))
             return report.as_dict()
         case "tokens":
             return _tokens(message["of"], add_special=message["add_special"])
