@@ -113,6 +113,7 @@ def test_a_sample_that_is_not_returned_need_not_be_covered():
     [
         ({"padding": "same", "center": True}, "istft: padding must be None where center is given, got 'same'"),
         ({"padding": "reflect"}, "istft: padding must be one of center, none, same, got 'reflect'"),
+        ({"padding": ""}, "istft: padding must be one of center, none, same, got ''"),
         ({"real": REAL[:4]}, r"istft: imag must be float32\[4, 5\] as real is, got float32\[5, 5\]"),
         ({"imag": REAL.astype(np.int32)}, r"istft: imag must be float32\[5, 5\] as real is, got int32"),
         ({"real": REAL[:, :4]}, r"istft: real must be float32 of shape \(frames, 5\), frames >= 1, got"),

@@ -71,8 +71,10 @@ def test_many_bands_of_few_bins_leave_some_empty():
     [
         ((0, 32, 16_000), {}, "mel_filterbank: n_mels must be at least 1, got 0"),
         ((4, 0, 16_000), {}, "mel_filterbank: n_fft must be at least 1, got 0"),
-        ((4, 32, 0), {}, "mel_filterbank: sample_rate must be above 0, got 0"),
-        ((4, 32, 16_000), {"f_min": 8000}, r"mel_filterbank: f_max must be above f_min 8000, got 8000\.0"),
+        ((4, 32, 0), {}, "mel_filterbank: sample_rate must be above 0 and finite, got 0"),
+        ((4, 32, np.inf), {}, "mel_filterbank: sample_rate must be above 0 and finite, got inf"),
+        ((4, 32, 16_000), {"f_min": 8000}, r"mel_filterbank: f_max must be above f_min 8000 and finite, got 8000\.0"),
+        ((4, 32, 16_000), {"f_max": np.inf}, "mel_filterbank: f_max must be above f_min 0.0 and finite, got inf"),
         ((4, 32, 16_000), {"f_min": -1}, "mel_filterbank: f_min must be at least 0, got -1"),
         ((4, 32, 16_000), {"mel_scale": "bark"}, "mel_filterbank: mel_scale must be one of htk, slaney, got 'bark'"),
         ((4, 32, 16_000), {"norm": "none"}, "mel_filterbank: norm must be None or 'slaney', got 'none'"),
@@ -137,7 +139,8 @@ REAL, BANK = np.ones((2, 17), np.float32), np.ones((4, 17), np.float32)
         ((REAL, REAL, BANK.T.copy()), {}, r"mel_spectrogram: filterbank must be float32 of shape \(n_mels, 17\), got"),
         ((REAL, REAL, BANK[0]), {}, r"mel_spectrogram: filterbank must be float32 of shape \(n_mels, 17\), got"),
         ((REAL, REAL, BANK), {"power": 3}, "mel_spectrogram: power must be 1 or 2, got 3"),
-        ((REAL, REAL, BANK), {"amin": 0}, "mel_spectrogram: amin must be above 0, got 0"),
+        ((REAL, REAL, BANK), {"amin": 0}, r"mel_spectrogram: amin must be from 1\.17\S+ to 3\.4\S+, got 0"),
+        ((REAL, REAL, BANK), {"amin": 1e-50}, r"mel_spectrogram: amin must be from \S+ to \S+, got 1e-50"),
     ],
 )
 def test_a_spectrum_that_does_not_fit_is_named(args, kwargs, text):

@@ -152,7 +152,7 @@ def _padding(padding: Padding | None, center: bool | None) -> Padding:
     check(padding is None or center is None, "istft", "padding", "None where center is given", repr(padding))
     if center is not None:
         return "center" if center else "none"
-    return padding or "center"
+    return "center" if padding is None else padding
 
 
 def _crop(n_fft: int, hop_length: int, padding: Padding) -> int:

@@ -91,7 +91,7 @@ def _(
     norm: Literal["slaney"] | None = None,
 ) -> Spec:
     check(n_fft >= 1, "mel_filterbank", "n_fft", "at least 1", n_fft)
-    check(sample_rate > 0, "mel_filterbank", "sample_rate", "above 0", sample_rate)
+    check(0 < sample_rate < np.inf, "mel_filterbank", "sample_rate", "above 0 and finite", sample_rate)
     _check_bands("mel_filterbank", n_mels, f_min, _top(sample_rate, f_max), mel_scale)
     check(norm in NORMS, "mel_filterbank", "norm", "None or 'slaney'", repr(norm))
     return Spec((n_mels, n_fft // 2 + 1), "float32")
@@ -158,7 +158,8 @@ def _(real: Spec, imag: Spec, filterbank: Spec, *, power: int = 2, db: bool = Fa
     fits = filterbank.dtype == "float32" and len(filterbank.shape) == 2 and filterbank.shape[1] == real.shape[1]
     check(fits, name, "filterbank", rule, filterbank)
     check(power in (1, 2), name, "power", "1 or 2", power)
-    check(amin > 0, name, "amin", "above 0", amin)
+    limits = np.finfo(np.float32)
+    check(limits.tiny <= amin <= limits.max, name, "amin", f"from {limits.tiny} to {limits.max}", amin)
     return Spec((real.shape[0], filterbank.shape[0]), "float32")
 
 
@@ -206,5 +207,5 @@ def _check_scale(name: str, mel_scale: Any) -> None:
 def _check_bands(name: str, n_mels: int, f_min: float, f_max: float, mel_scale: Any) -> None:
     check(n_mels >= 1, name, "n_mels", "at least 1", n_mels)
     check(f_min >= 0, name, "f_min", "at least 0", f_min)
-    check(f_max > f_min, name, "f_max", f"above f_min {f_min}", f_max)
+    check(f_min < f_max < np.inf, name, "f_max", f"above f_min {f_min} and finite", f_max)
     _check_scale(name, mel_scale)
