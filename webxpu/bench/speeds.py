@@ -87,6 +87,7 @@ SPEEDS = [
     speed(ops.matmul, "4096 cubed", Fill((4096, 4096), 7), Fill((4096, 4096), 8), flops=2.0 * 4096**3),
     speed(ops.linear, "4096 cubed", Fill((4096, 4096), 7), Fill((4096, 4096), 8), flops=2.0 * 4096**3),
     speed(ops.linear, "64x4096 by 4096x4096", Fill((64, 4096), 9), Fill((4096, 4096), 8), flops=2.0 * 64 * 4096**2),
+    speed(ops.linear, "64x576 by 1536x576", Fill((64, 576), 9), Fill((1536, 576), 8), flops=2.0 * 64 * 576 * 1536),
     speed(
         ops.matmul_q8,
         "512x4096 by 4096x4096",
