@@ -14,6 +14,7 @@ from webxpu.bench.roofline import Probe, Roofline, multiply_probe, read_probe
 from webxpu.bench.speeds import SPEEDS, Speed
 from webxpu.errors import Unsupported
 from webxpu.host import exits
+from webxpu.host.exits import UsageError
 from webxpu.host.filled import FilledRun
 from webxpu.host.gpu_page import GpuPage
 from webxpu.host.page import chosen_adapter
@@ -63,7 +64,11 @@ def measure(page: GpuPage, speed: Speed, roofline: Roofline, repeats: int = REPE
 
 
 def bench(options: argparse.Namespace) -> int:
-    """The command. Raises Unsupported on an adapter that computes on the CPU: its speed says nothing of a GPU."""
+    """The command. Raises UsageError for an op that is not measured, and Unsupported on an adapter that computes on the
+    CPU: its speed says nothing of a GPU."""
+    chosen = chosen_speeds(options.op)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
     with open_gpu_page(chosen_adapter(options.adapter)) as (page, browser):
         if page.gpu.target == "cpu":
@@ -74,13 +79,21 @@ def bench(options: argparse.Namespace) -> int:
             f"{told['device']}, {told['browser']}: reads {roofline.read_bytes_s / 1e9:,.0f} GB/s, "
             f"multiplies and adds {roofline.flops_s / 1e12:.1f} TFLOP/s"
         )
-        chosen = [s for s in SPEEDS if not options.op or s.op.name in options.op]
         measured = [measure(page, s, roofline) for s in chosen]
     console.print(_table(measured))
     if options.json:
         found = {**told, "roofline": asdict(roofline), "ops": [asdict(m) for m in measured]}
         options.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     return exits.OK
+
+
+def chosen_speeds(names: Sequence[str] | None) -> list[Speed]:
+    """What is measured of the ops named, or of all. Raises UsageError for a name of which nothing is."""
+    measured = dict.fromkeys(s.op.name for s in SPEEDS)
+    unknown = sorted(set(names or ()) - measured.keys())
+    if unknown:
+        raise UsageError(f"nothing is measured of {', '.join(unknown)}; there are {', '.join(measured)}")
+    return [s for s in SPEEDS if not names or s.op.name in names]
 
 
 def _table(measured: Sequence[Measured]) -> Table:
