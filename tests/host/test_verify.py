@@ -77,11 +77,14 @@ class FakePage:
 def test_the_cases_are_all_or_those_of_the_ops_named():
     assert chosen_cases(None) == gather_cases()
     assert {case.op for case in chosen_cases(["softmax", "argmax"])} == {"softmax", "argmax"}
+    assert {case.op for case in chosen_cases(["conv", "pad"])} == {"conv1d", "conv2d", "conv3d", "pad"}
 
 
 def test_a_name_that_is_no_ops_is_2_and_tells_the_names_there_are(capsys):
-    assert cli.main(["verify", "--op", "softmix"]) == 2
-    assert re.match(r"^webxpu verify: no op is called softmix; there are .*softmax", capsys.readouterr().err)
+    assert cli.main(["verify", "--op", "softmix", "conv", "hann_window"]) == 2
+    assert re.match(
+        r"^webxpu verify: no op is called hann_window, softmix; there are .*softmax", capsys.readouterr().err
+    )
 
 
 def test_the_error_of_one_case_stops_no_other_and_a_lost_device_is_opened_again():
@@ -118,8 +121,8 @@ def test_the_page_has_failures_first_and_folds_the_ops_that_agree():
         "Operations": "2",
         "Cases": "3",
         "Kernel runs": "5",
-        "Kernels not here": "1",
-        "Cases not here": "1",
+        "Kernels left out": "1",
+        "Cases left out": "1",
     }
     assert "needs <code>shader-f16</code><p class=soft>1 case: <code>softmax-half</code></p>" in page
     assert "2 cases · 3 runs" in page

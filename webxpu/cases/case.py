@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ class Tolerance:
     why: str = ""
 
 
-EXACT = Tolerance(0.0, 0.0, "values are moved, not computed")
+EXACT = Tolerance(0.0, 0.0, "values are moved, counted, or rounded once on both sides")
 
 
 @dataclass(frozen=True)
@@ -158,15 +158,25 @@ def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Block
     return Blocks(type_name, shape, data.reshape(-1))
 
 
-def gather_cases() -> list[Case]:
-    """Every case of every module beside this one, each with its module's tolerance filled in, ordered by op."""
+def gather_cases(names: Collection[str] | None = None) -> list[Case]:
+    """Every case of every module beside this one, each with its module's tolerance filled in, ordered by op.
+
+    names   only these, by op ("conv2d") or by module ("conv"); None for all
+
+    Raises LookupError, whose text is the names that are neither.
+    """
     package = importlib.import_module("webxpu.cases")
     cases: list[Case] = []
+    unknown = set(names or ())
     for found in pkgutil.iter_modules(package.__path__):
         if found.name == "case" or found.name.startswith("_"):
             continue
         module = importlib.import_module(f"webxpu.cases.{found.name}")
-        cases += [replace(case, tolerance=case.tolerance or module.TOLERANCE) for case in module.CASES]
+        chosen = [c for c in module.CASES if names is None or c.op in names or found.name in names]
+        cases += [replace(case, tolerance=case.tolerance or module.TOLERANCE) for case in chosen]
+        unknown -= {found.name, *(case.op for case in module.CASES)}
+    if unknown:
+        raise LookupError(", ".join(sorted(unknown)))
     return sorted(cases, key=lambda case: case.op)
 
 

@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_adapter(doctor)
 
     verify = command("verify", _verify, "run every case of every op by every kernel on the GPU and compare with NumPy")
-    verify.add_argument("--op", nargs="+", metavar="NAME", help="only these ops")
+    verify.add_argument("--op", nargs="+", metavar="NAME", help="only these ops (conv2d) or modules of ops (conv)")
     verify.add_argument("--json", type=Path, metavar="FILE", help="write what was found as JSON")
     verify.add_argument("--html", type=Path, metavar="FILE", help="write it as one page for a browser")
     _add_adapter(verify)

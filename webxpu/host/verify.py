@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from webxpu import ops
 from webxpu.cases.case import Case, gather_cases
 from webxpu.errors import DeviceLost, Unsupported
 from webxpu.host import exits
@@ -50,11 +49,12 @@ def verify(options: argparse.Namespace) -> int:
 
 
 def chosen_cases(names: Sequence[str] | None) -> list[Case]:
-    """The cases of the ops named, or all. Raises UsageError for a name that is none."""
-    unknown = sorted(set(names or ()) - set(ops.__all__))
-    if unknown:
-        raise UsageError(f"no op is called {', '.join(unknown)}; there are {', '.join(ops.__all__)}")
-    return [case for case in gather_cases() if not names or case.op in names]
+    """The cases of the ops or modules named, or all. Raises UsageError for a name that is none."""
+    try:
+        return gather_cases(names)
+    except LookupError as e:
+        known = dict.fromkeys(case.op for case in gather_cases())
+        raise UsageError(f"no op is called {e}; there are {', '.join(known)}") from e
 
 
 def verify_cases(

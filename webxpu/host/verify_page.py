@@ -40,8 +40,8 @@ def _totals(found: Mapping[str, Any]) -> Iterable[str]:
         "Operations": len(found["ops"]),
         "Cases": found["cases"],
         "Kernel runs": found["runs"],
-        "Kernels not here": len(found["lacking"]),
-        "Cases not here": len(found["skipped"]),
+        "Kernels left out": len(found["lacking"]),
+        "Cases left out": len(found["skipped"]),
     }
     for name, count in totals.items():
         bad = ' class="bad"' if name == "Failures" and count else ""
@@ -87,6 +87,7 @@ def _row(row: Mapping[str, Any]) -> str:
     tolerance = Tolerance(row["tolerance"]["rel"], row["tolerance"]["abs"])
     worst = ["–" if row[key] is None else number_text(row[key]) for key in ("worst_abs", "worst_rel")]
     cells = [str(row["cases"]), str(row["runs"]), *worst, tolerance_text(tolerance), _bar(row["used"])]
+    cells[2:5] = (text.replace("-", "\N{NON-BREAKING HYPHEN}") for text in cells[2:5])
     bad = ' class="bad"' if row["failures"] else ""
     kernels = f"<code>{escape(row['kernels'])}</code>"
     told = "".join(f'<td data-label="{name}">{cell}</td>' for name, cell in zip(_HEAD[1:], cells, strict=True))
