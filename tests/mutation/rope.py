@@ -65,7 +65,7 @@ MUTANTS = [
     Mutant(SPEEDS, "0.1 * math.log(scaling.factor) + 1", "1", STRETCHED, "the temperature"),
     Mutant(SPEEDS, "np.clip((turns - low_freq_factor)", "np.clip((turns - high_freq_factor)",
            f"{TEST}::test_llama_3s_factors_are_transformers_and_go_into_the_table", "Llama 3's smooth part"),
-    Mutant(SPEEDS, "check(scaling.factor >= 1", "check(True", NAMED, "a factor below 1"),
+    Mutant(SPEEDS, "check(1 <= scaling.factor < math.inf", "check(True", NAMED, "a factor below 1"),
     Mutant(OP, "frequencies(w, RopeFrequencies(base)) for", "frequencies(128, RopeFrequencies(base))[: w // 2] for",
            Z_IMAGE, "the exponent is the axis's own width's"),
     Mutant(OP, "if params.ramp_low <= 0 else (-1, 1)", "if params.ramp_low < 0 else (-1, 1)",
