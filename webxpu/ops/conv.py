@@ -34,7 +34,8 @@ _DIRECT_THREADS = 64
 
 
 def conv1d_output_length(length: int, kernel: int, *, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
-    """The length that `conv1d` makes of `length`; of each axis likewise. Not positive where the kernel is too wide."""
+    """The length that `conv1d` makes of `length`, with the same options and a kernel of `kernel` elements; of each axis
+    of conv2d and conv3d likewise. Not positive where the kernel is too wide."""
     return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
@@ -48,7 +49,10 @@ def conv1d(
     x         (N, Cin, L) float32
     weight    (Cout, Cin / groups, K) float32
     bias      (Cout,) float32, or None
-    stride, padding, dilation: an int or a tuple of one; zeros are padded at both ends, "same" and "valid" are not known
+    stride    samples from one position of the kernel to the next: an int or a tuple of one
+    padding   zeros at both ends, likewise; "same" and "valid" are not known
+    dilation  samples from one element of the kernel to the next, likewise
+    groups    into how many parts Cin and Cout are cut: part g of the result reads part g of x alone
     returns   (N, Cout, Lout) float32, Lout by `conv1d_output_length`; sums in float64 (float32 on the GPU)
 
     Inputs of any length and batch run the same kernel. Raises ShapeError, also where the kernel is wider than the
@@ -77,7 +81,8 @@ def conv2d(
     x         (N, Cin, H, W) float32
     weight    (Cout, Cin / groups, KH, KW) float32
     bias      (Cout,) float32, or None
-    stride, padding, dilation: an int, or a tuple in the order (H, W)
+    stride, padding, dilation  as in `conv1d`: an int, or a tuple in the order (H, W)
+    groups    as in `conv1d`
     returns   (N, Cout, Hout, Wout) float32; sums in float64 (float32 on the GPU)
 
     W is a constant of the kernel: a width that was not there before compiles it anew. Raises ShapeError.
@@ -105,7 +110,8 @@ def conv3d(
     x         (N, Cin, D, H, W) float32
     weight    (Cout, Cin / groups, KD, KH, KW) float32
     bias      (Cout,) float32, or None
-    stride, padding, dilation: an int, or a tuple in the order (D, H, W)
+    stride, padding, dilation  as in `conv1d`: an int, or a tuple in the order (D, H, W)
+    groups    as in `conv1d`
     returns   (N, Cout, Dout, Hout, Wout) float32; sums in float64 (float32 on the GPU)
 
     H and W are constants of the kernel: sizes that were not there before compile it anew. Raises ShapeError.

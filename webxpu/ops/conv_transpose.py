@@ -29,8 +29,8 @@ from webxpu.ops.conv import (
 def conv_transpose1d_output_length(
     length: int, kernel: int, *, stride: int = 1, padding: int = 0, output_padding: int = 0, dilation: int = 1
 ) -> int:
-    """The length that `conv_transpose1d` makes of `length`; of each axis likewise. Not positive where too much is
-    cropped."""
+    """The length that `conv_transpose1d` makes of `length`, with the same options and a kernel of `kernel` elements; of
+    each axis of conv_transpose2d likewise. Not positive where too much is cropped."""
     return (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1
 
 
@@ -45,9 +45,12 @@ def conv_transpose1d(
     x               (N, Cin, L) float32
     weight          (Cin, Cout / groups, K) float32: Cin leads, unlike conv1d's
     bias            (Cout,) float32, or None
-    padding         crops both ends
-    output_padding  lengthens the tail: less than stride or than dilation. What lies there is computed, it need not be 0
-    stride, padding, output_padding, dilation: an int or a tuple of one
+    padding         samples cropped at both ends
+    output_padding  samples more at the tail: fewer than stride or than dilation. What lies there is computed, it need
+                    not be 0
+    stride          samples from one copy of the kernel to the next
+    dilation        samples from one element of the kernel to the next; these four are each an int or a tuple of one
+    groups          into how many parts Cin and Cout are cut: part g of the result reads part g of x alone
     returns         (N, Cout, Lout) float32, Lout by `conv_transpose1d_output_length`; sums in float64 (float32 on the
                     GPU)
 
@@ -76,7 +79,8 @@ def conv_transpose2d(
     x         (N, Cin, H, W) float32
     weight    (Cin, Cout / groups, KH, KW) float32: Cin leads, unlike conv2d's
     bias      (Cout,) float32, or None
-    stride, padding, output_padding, dilation: an int, or a tuple in the order (H, W)
+    stride, padding, output_padding, dilation  as in `conv_transpose1d`: an int, or a tuple in the order (H, W)
+    groups    as in `conv_transpose1d`
     returns   (N, Cout, Hout, Wout) float32; sums in float64 (float32 on the GPU)
 
     W is a constant of the kernel: a width that was not there before compiles it anew. Raises ShapeError.

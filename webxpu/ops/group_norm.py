@@ -36,10 +36,11 @@ def group_norm(x: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], *, gro
     weight   (C,), x's dtype; each channel has its own, though a group shares mean and variance
     bias     (C,), x's dtype
     groups   of C / groups channels, one after the other
+    eps      added to the mean of squares inside the root, at least 0: a constant group gives the bias
     returns  x's shape and dtype, rounded once; the mean, then the mean of squared deviations (biased) in float64
              (float32 on the GPU, less the group's first value, so that a large mean costs no digits)
 
-    eps is added inside the root: a constant group gives the bias. Raises ShapeError.
+    Raises ShapeError.
     """
     n, c = x.shape[:2]
     if not x.size:

@@ -40,6 +40,8 @@ def istft(
     real, imag  (frames, n_fft // 2 + 1) float32, as `stft` gives them; the first bin's imaginary part and, for an even
                 n_fft, the last one's are ignored
     window      (n_fft,) float32
+    n_fft       samples of a frame
+    hop_length  samples from one frame to the next
     padding     what is cut off at the head: "center" n_fft // 2 samples, the default; "none" nothing; "same"
                 (n_fft - hop_length) // 2, as Vocos and other vocoders do, so that frames become hop_length samples each
     center      True and False are other names of "center" and "none"
@@ -136,12 +138,14 @@ def _(
 
 
 def istft_length(frames: int, *, n_fft: int, hop_length: int, padding: Padding = "center") -> int:
-    """How many samples `istft` gives when none are asked for: what it crops at the head it crops at the end."""
+    """How many samples `istft` makes of `frames` with the same options where no length is asked for: what it crops at
+    the head it crops at the end."""
     return n_fft + hop_length * (frames - 1) - 2 * _crop(n_fft, hop_length, padding)
 
 
 def istft_max_length(frames: int, *, n_fft: int, hop_length: int, padding: Padding = "center") -> int:
-    """How many samples may be asked of `istft`: to the last frame's end, but with "same" not past the default."""
+    """How many samples may be asked of `istft` as its length: to the last frame's end, but with "same" not past
+    `istft_length`."""
     if padding == "same":
         return istft_length(frames, n_fft=n_fft, hop_length=hop_length, padding=padding)
     return n_fft + hop_length * (frames - 1) - _crop(n_fft, hop_length, padding)

@@ -21,10 +21,11 @@ def layernorm(x: NDArray[Any], weight: NDArray[Any], bias: NDArray[Any], *, eps:
     x        (..., D) float32 or float16
     weight   (D,), x's dtype
     bias     (D,), x's dtype
+    eps      added to the mean of squares inside the root, at least 0: a constant row gives the bias
     returns  x's shape and dtype, rounded once; the mean, then the mean of squared deviations (biased) in float64
              (float32 on the GPU, less the row's first value, so that a large mean costs no digits)
 
-    eps is added inside the root: a constant row gives the bias. Raises ShapeError.
+    Raises ShapeError.
     """
     return narrow(normed(x.astype(np.float64), eps) * weight.astype(np.float64) + bias.astype(np.float64), x)
 

@@ -24,7 +24,14 @@ _LOG_STEP = np.log(6.4) / 27
 
 
 def hz_to_mel(frequency: ArrayLike, *, mel_scale: Scale = "htk") -> F64:
-    """Mel numbers of frequencies in Hz: "htk" 2595 log10(1 + f / 700), or "slaney", librosa's default."""
+    """Mel numbers of frequencies in Hz, as `librosa.hz_to_mel`, by one of two scales.
+
+    frequency  one or an array, in Hz
+    mel_scale  "htk": 2595 log10(1 + f / 700), librosa's htk=True; "slaney", librosa's default: linear below 1000 Hz
+    returns    frequency's shape, float64
+
+    Raises ShapeError.
+    """
     _check_scale("hz_to_mel", mel_scale)
     f = np.asarray(frequency, np.float64)
     if mel_scale == "htk":
@@ -34,7 +41,7 @@ def hz_to_mel(frequency: ArrayLike, *, mel_scale: Scale = "htk") -> F64:
 
 
 def mel_to_hz(mel: ArrayLike, *, mel_scale: Scale = "htk") -> F64:
-    """The inverse of `hz_to_mel`."""
+    """The inverse of `hz_to_mel`, in Hz: `librosa.mel_to_hz`. Raises ShapeError."""
     _check_scale("mel_to_hz", mel_scale)
     m = np.asarray(mel, np.float64)
     if mel_scale == "htk":
@@ -44,8 +51,15 @@ def mel_to_hz(mel: ArrayLike, *, mel_scale: Scale = "htk") -> F64:
 
 
 def mel_frequencies(n_mels: int, *, f_min: float = 0.0, f_max: float, mel_scale: Scale = "htk") -> F64:
-    """The n_mels + 2 edges in Hz of n_mels bands, evenly spaced in mel: band m rises from edge m to m + 1 and falls to
-    m + 2. (`librosa.mel_frequencies(n_mels + 2)`.)"""
+    """The edges of n_mels bands, evenly spaced in mel: `librosa.mel_frequencies(n_mels + 2, fmin=f_min, fmax=f_max)`.
+
+    n_mels        how many bands
+    f_min, f_max  the first edge and the last, in Hz
+    mel_scale     "htk" or "slaney", see `hz_to_mel`
+    returns       (n_mels + 2,) float64, in Hz: band m rises from edge m to m + 1 and falls to m + 2
+
+    Raises ShapeError.
+    """
     _check_bands("mel_frequencies", n_mels, f_min, f_max, mel_scale)
     return mel_to_hz(_first_and_step(n_mels, f_min, f_max, mel_scale) @ _line(n_mels + 2), mel_scale=mel_scale)
 
@@ -63,10 +77,14 @@ def mel_filterbank(
 ) -> NDArray[np.float32]:
     """`torchaudio.functional.melscale_fbanks(n_fft // 2 + 1, f_min, f_max, n_mels, sample_rate, norm, mel_scale).T`.
 
-    f_max      None for sample_rate / 2
-    mel_scale  "htk" or "slaney"
-    norm       None, or "slaney": each band divided by half its width in Hz, so that its area is 1
-    returns    (n_mels, n_fft // 2 + 1) float32, computed in float64 (float32 on the GPU)
+    n_mels       how many bands
+    n_fft        samples of a frame, see `stft`
+    sample_rate  samples a second
+    f_min        where the lowest band begins, in Hz
+    f_max        where the highest band ends, in Hz; None for sample_rate / 2
+    mel_scale    "htk" or "slaney", see `hz_to_mel`
+    norm         None, or "slaney": each band divided by half its width in Hz, so that its area is 1
+    returns      (n_mels, n_fft // 2 + 1) float32, computed in float64 (float32 on the GPU)
 
     `librosa.filters.mel` is mel_scale="slaney", norm="slaney", 200 times smaller. The frequency of bin k is
     k * sample_rate / n_fft, as librosa's; torchaudio's differs for odd n_fft. With many bands and few bins some bands
@@ -139,7 +157,9 @@ def mel_spectrogram(
     real, imag  (frames, bins) float32, as `stft` gives them
     filterbank  (n_mels, bins) float32, see `mel_filterbank`
     power       2: squares of the magnitudes are summed, 1: the magnitudes
-    db          (20 / power) log10(max(energy, amin)) instead of the energy: silence is -100 for power 2, -200 for 1
+    db          whether to return (20 / power) log10(max(energy, amin)), not the energy: silence is -100 for power 2,
+                -200 for 1
+    amin        the least energy that db tells apart
     returns     (frames, n_mels) float32, summed in float64 (float32 on the GPU)
 
     Raises ShapeError.

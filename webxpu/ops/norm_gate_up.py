@@ -58,6 +58,7 @@ def norm_gate_up(weight: Any, x: Any, gain: Any, *, kind: str = "silu", eps: flo
     x        (L, K) float32, K a multiple of 4
     gain     (K,) float32, the norm's weight
     kind     an activation, see `activation`
+    eps      added to the norm's mean of squares
     returns  (L, F) float32, summed in float64 (float32 on the GPU)
 
     At L == 1 one kernel multiplies by the norm's root after the sum. Raises ShapeError.

@@ -34,6 +34,7 @@ def norm_head(weight: Any, x: Any, gain: Any, state: Any, *, eps: float) -> Any:
     x        (L, K) float32, K a multiple of 4
     gain     (K,) float32, the norm's weight
     state    (64,) uint32
+    eps      added to the norm's mean of squares
     returns  (V,) float32, summed in float64 (float32 on the GPU)
 
     `state.rows` outside 1 to L takes the nearest row. Raises ShapeError.
@@ -55,6 +56,7 @@ def norm_head_argmax(weight: Any, x: Any, gain: Any, state: Any, *, eps: float) 
     """The best token of every 64 of `norm_head`'s logits, which are not kept; `advance` picks the best of those.
 
     The arguments are those of `norm_head`.
+
     returns  values (ceil(V / 64),) float32, ids (ceil(V / 64),) int32; the lowest id where logits tie
 
     Raises ShapeError.

@@ -35,6 +35,9 @@ def rope_write(
     cache    (pages, 2, 64, G, D) float32, written
     pages    (n,) int32
     state    (64,) uint32: row r has position `state.position + r`
+    heads    H, query heads
+    kv_heads  G, key and value heads
+    pairs    "adjacent" or "half", see `rope`
     returns  q (L, H, D) float32
 
     Positions past the table take its last row; the rows that write nothing are those of `cache_write`. Raises
@@ -116,6 +119,10 @@ def norm_qkv(
     cache    (pages, 2, 64, G, D) float32, written
     pages    (n,) int32
     state    (64,) uint32: row r has position `state.position + r`
+    heads    H, query heads
+    kv_heads  G, key and value heads
+    eps      added to the norm's mean of squares
+    pairs    "adjacent" or "half", see `rope`
     returns  q (L, H, D) float32, summed in float64 (float32 on the GPU)
 
     At L == 1 one kernel multiplies by the norm's root after the sum. Edge cases as `rope_write`. Raises ShapeError.

@@ -86,7 +86,8 @@ def attend_project(weight: Any, acc: Any, stats: Any, residual: Any) -> Any:
     """`residual + linear(attend_combine(acc, stats), weight)`: the output projection of attention.
 
     weight    (N, H * D) float32 or Blocks
-    acc       (L, H, parts, D) float32, stats (L, H, parts, 2) float32: what `attend` returns
+    acc       (L, H, parts, D) float32, and
+    stats     (L, H, parts, 2) float32: what `attend` returns
     residual  (L, N) float32
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
 

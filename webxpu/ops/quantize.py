@@ -20,9 +20,9 @@ def quantize(x: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.floa
     """`webxpu.quant.q8.quantize_rows` of the last axis: codes from -127 to 127 and scales with codes * scale near x.
 
     x        (..., D) float32
-    returns  x's shape, int32: x * (127 / a) in float64, a the row's largest magnitude, to the nearest whole number,
-             ties up (62.5 -> 63, -62.5 -> -62); the GPU gives the same codes, bit for bit
-             (...,) float32: a / 127, or 1 for a row of zeros
+    returns  codes, x's shape, int32: x * (127 / a) in float64, a the row's largest magnitude, to the nearest whole
+             number, ties up (62.5 -> 63, -62.5 -> -62), bit for bit the same on the GPU; and scales (...,) float32:
+             a / 127, or 1 for a row of zeros
 
     Codes of a row with an infinity or a NaN are undefined. Raises ShapeError.
     """

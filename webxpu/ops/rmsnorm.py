@@ -20,9 +20,10 @@ def rmsnorm(x: NDArray[Any], weight: NDArray[Any], *, eps: float) -> NDArray[Any
 
     x        (..., D) float32 or float16
     weight   (D,) or (G, D), x's dtype: row n of x takes group n % G, so G is the axis left of D
+    eps      added to the mean of squares, at least 0: it keeps a row of zeros at zero
     returns  x's shape and dtype, rounded once; the mean of squares is summed in float64 (float32 on the GPU)
 
-    eps keeps a row of zeros at zero. Raises ShapeError.
+    Raises ShapeError.
     """
     wide = x.astype(np.float64).reshape(-1, x.shape[-1])
     groups = weight.astype(np.float64).reshape(-1, x.shape[-1])

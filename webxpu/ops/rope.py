@@ -58,6 +58,7 @@ def rope_table(
 
     positions     how many, from 0
     d             D, the head's width, even
+    base          above 1; 10,000 in most models
     freq_factors  (D / 2,) divisors of the frequencies, as some files carry them; see `llama3_freq_factors`
     scaling       None, NtkScaling or YarnScaling; the attention factor multiplies cosine and sine
     returns       (positions, D / 2, 2) float32
@@ -101,13 +102,16 @@ def rope(
     head_offset: int = 0,
     head_count: int | None = None,
 ) -> NDArray[np.float32]:
-    """Turns pairs of channels by their row's angle: `a cos - b sin, a sin + b cos`.
+    """Turns pairs of channels by their row's angle: `a cos - b sin, a sin + b cos`. With pairs="half" it is
+    `transformers.models.llama.modeling_llama.apply_rotary_pos_emb` for q or for k.
 
     x          (L, H, D) float32, D even
     positions  (L,) int32: with a table its row for each row of x, else any number; then float32 too
-    table      (P, D / 2, 2) float32 of cosine and sine, see `rope_table`; None computes the angles, from base and
-               scaling, as `rope_table` would
+    table      (P, D / 2, 2) float32 of cosine and sine, see `rope_table`; None computes the angles, as that
+               would
     pairs      "adjacent": channels 2 i and 2 i + 1; "half": channels i and i + D / 2 (transformers' rotate_half)
+    base       of the frequencies, above 1; only without a table, which has it
+    scaling    None, NtkScaling or YarnScaling; likewise only without a table
     head_offset, head_count  the heads that turn, all from head_offset on where head_count is None; others are copied
     returns    (L, H, D) float32; computed in float64 (float32 on the GPU, the angles in 2^-64 of a turn)
 
@@ -195,6 +199,7 @@ def rope_axes(
     positions  (L, A) float32 or int32, negative and fractional ones too
     axes_dims  A even widths, together D: the blocks of channels, in order. Pair j of a block of width W turns by
                base ** (-2 j / W) a position: by the block's own width
+    base       above 1
     returns    (L, H, D) float32; computed in float64 (float32 on the GPU, the angles in 2^-64 of a turn)
 
     Raises ShapeError.

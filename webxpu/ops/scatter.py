@@ -15,7 +15,7 @@ from webxpu.gpu.target import Gpu
 
 @op
 def scatter(src: NDArray[np.float32], index: NDArray[np.int32], *, width: int) -> NDArray[np.float32]:
-    """`torch.zeros(N, width).scatter_add_(1, index, src)`, except that indices outside a row are left out.
+    """`torch.scatter_add(torch.zeros(N, width), 1, index, src)`, except that indices outside a row are left out.
 
     src      (N, S) float32
     index    (N, S) int32: value s of row n is added to sum index[n, s] of row n; negative ones lie outside

@@ -40,6 +40,8 @@ def stft(
 
     x           (L,) float32
     window      (n_fft,) float32, see `hann_window`
+    n_fft       samples of a frame
+    hop_length  samples from one frame to the next
     center      frame f is centred on sample f * hop_length: x is reflected by n_fft // 2 samples at both ends, without
                 repeating the last one; else the frames lie within x, and what is left at the end is dropped
     method      how a GPU computes: "fft", for every n_fft; "direct", the sum itself, to check the other by
@@ -93,12 +95,13 @@ def _(
 
 
 def stft_bins(n_fft: int) -> int:
-    """How many bins the transform of n_fft real samples has."""
+    """How many bins the transform of n_fft real samples has: n_fft // 2 + 1."""
     return n_fft // 2 + 1
 
 
 def stft_frames(length: int, *, n_fft: int, hop_length: int, center: bool = True) -> int:
-    """How many frames `stft` makes of `length` samples: 1 + length // hop_length where centred and n_fft is even."""
+    """How many frames `stft` makes of `length` samples, with the same options: 1 + length // hop_length with `center`
+    and an even n_fft."""
     padded = length + (n_fft // 2 * 2 if center else 0)
     return 1 + (padded - n_fft) // hop_length
 
@@ -106,8 +109,10 @@ def stft_frames(length: int, *, n_fft: int, hop_length: int, center: bool = True
 def hann_window(n: int, *, periodic: bool = True, device: Device | None = None) -> Any:
     """`torch.hann_window(n, periodic)`: 1/2 - 1/2 cos(2 pi i / n), or n - 1 below where not periodic.
 
-    device   None gives an array, else a tensor there
-    returns  (n,) float32; a single 1 for n = 1
+    n         how many samples, at least 1
+    periodic  whether the window goes on from its end, as frames want it; else it ends as it begins
+    device    None gives an array, else a tensor there
+    returns   (n,) float32; a single 1 for n = 1
 
     Raises ShapeError.
     """
@@ -115,13 +120,14 @@ def hann_window(n: int, *, periodic: bool = True, device: Device | None = None) 
 
 
 def hamming_window(n: int, *, periodic: bool = True, device: Device | None = None) -> Any:
-    """`torch.hamming_window(n, periodic)`: 0.54 - 0.46 cos(2 pi i / n); else as `hann_window`."""
+    """`torch.hamming_window(n, periodic)`: 0.54 - 0.46 cos(2 pi i / n); else as `hann_window`. Raises
+    ShapeError."""
     return _cosine_window("hamming_window", (0.54, -0.46), n, periodic, device)
 
 
 def blackman_window(n: int, *, periodic: bool = True, device: Device | None = None) -> Any:
     """`torch.blackman_window(n, periodic)`: 0.42 - 0.5 cos(2 pi i / n) + 0.08 cos(4 pi i / n); else as
-    `hann_window`."""
+    `hann_window`. Raises ShapeError."""
     return _cosine_window("blackman_window", (0.42, -0.5, 0.08), n, periodic, device)
 
 

@@ -24,7 +24,7 @@ WORDS_RULE = "float32, int32 or uint32"
 
 @op
 def transpose(x: NDArray[Any]) -> NDArray[Any]:
-    """`x.mT`, as an array of its own.
+    """`torch.transpose(x, -1, -2)`, which is `x.mT`, as an array of its own.
 
     x        (..., R, C) float32, int32 or uint32
     returns  (..., C, R), x's dtype
