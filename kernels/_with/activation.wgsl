@@ -1,3 +1,4 @@
+// with: nan
 // Activations by number: KINDS in webxpu/ops/activation.py. The device's tanh may overflow to NaN, so its argument stays
 // within 15, where tanh is 1 to the last bit.
 
@@ -13,6 +14,9 @@ fn erfc_positive(u: f32) -> f32 {
 }
 
 fn activate(kind: u32, x: f32, alpha: f32) -> f32 {
+    if (is_nan(x)) {
+        return x;
+    }
     switch kind {
         case 0u: { // relu2
             return max(x, 0.0) * max(x, 0.0);

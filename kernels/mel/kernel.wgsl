@@ -1,4 +1,4 @@
-// with: flat_map
+// with: nan flat_map
 // A workgroup computes 1,024 energies: the sum over a band's bins, of one frame each.
 // Reference: webxpu/ops/mel.py. real and imag (frames, BINS), filterbank (MELS, BINS), bands (MELS,) of kernels/mel/bands,
 // out (frames, MELS).
@@ -26,7 +26,7 @@ fn value_at(i: u32) -> Value {
         let square = dot(bin, bin);
         energy += filterbank[mel * BINS + k] * select(sqrt(square), square, POWER == 2u);
     }
-    if (DB == 1u) {
+    if (DB == 1u && !is_nan(energy)) {
         energy = log(max(energy, AMIN)) * (8.685889638065037 / f32(POWER)); // 20 / ln 10
     }
     return energy;

@@ -58,4 +58,12 @@ MUTANTS = [
     ),
     Mutant(OP, "x / math.sqrt(2)", "x", f"{TEST}::test_each_kind_is_torchs", "gelu's 1 / sqrt(2)"),
     Mutant(OP, "x**3", "x**2", f"{TEST}::test_each_kind_is_torchs", "gelu_tanh's cubic term"),
+    Mutant(
+        "kernels/_with/activation.wgsl",
+        "if (is_nan(x))",
+        "if (false)",
+        "playwright_tests/ops/test_edges_activation.py::"
+        "test_a_nan_of_either_sign_stays_one_and_its_neighbours_do_not_become_one[adapter-tanh]",
+        "a NaN",
+    ),
 ]

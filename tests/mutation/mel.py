@@ -79,4 +79,12 @@ MUTANTS = [
         f"{TEST}::test_a_bank_of_an_odd_length_has_librosas_frequencies",
         "frequencies of an odd length",
     ),
+    Mutant(
+        KERNELS + "kernel.wgsl",
+        "DB == 1u && !is_nan(energy)",
+        "DB == 1u",
+        "playwright_tests/ops/test_edges_activation.py::"
+        "test_energies_of_a_nan_are_no_numbers_in_decibels_either[adapter-True]",
+        "a NaN is not at the floor",
+    ),
 ]
