@@ -28,7 +28,17 @@ CONVENTIONS = """\
 Letters of dimensions: B batch, L query rows, S key rows, H heads, G key and value heads, D width, N out, K in,
 V vocabulary. Arrays are contiguous and row-major. Called with NumPy arrays an operation computes its definition, in
 float64 narrowed once; called with tensors it dispatches WGSL, which sums in float32. float64 arrays become float32,
-int64 int32. Arguments that do not fit raise `ShapeError` before anything is dispatched; empty arrays give empty arrays.
+int64 int32; empty arrays give empty arrays.
+
+```python
+x = np.array([[1.0, 2.0, 3.0]])
+webxpu.ops.softmax(x)  # an array, by the definition
+webxpu.ops.softmax(device.tensor(x))  # a tensor, on the GPU of `device = await webxpu.open_device()`
+webxpu.ops.reduce(x, axis=1, kind="sum")  # arrays come first, options by name
+```
+
+An argument that does not fit raises `ShapeError`, a `ValueError`, before anything is dispatched: it names the operation,
+the argument, the rule and what was given. `help(webxpu.ops.softmax)` shows what its page here shows.
 """
 
 
@@ -83,14 +93,16 @@ def index(modules: Mapping[str, Sequence[str]], cases: Sequence[Case]) -> str:
 
 
 def _table(modules: Mapping[str, Sequence[str]], chosen: Sequence[str], cases: Sequence[Case]) -> Iterable[str]:
-    yield "| module | functions | equals | kernels | cases |"
-    yield "| --- | --- | --- | ---: | ---: |"
+    yield "| module | what | functions | equals | kernels | cases |"
+    yield "| --- | --- | --- | --- | ---: | ---: |"
     for module in chosen:
         names = modules[module]
         functions = ", ".join(f"`{name}`" for name in names)
         count = sum(case.op in names for case in cases)
         same = ", ".join(counterparts(names)) or "–"
-        yield f"| [{module}]({module}.md) | {functions} | {same} | {len(variants(module))} | {count} |"
+        title = " ".join((inspect.getdoc(sys.modules[f"webxpu.ops.{module}"]) or "").split())
+        what = _cell(title.split(". ")[0].rstrip("."))
+        yield f"| [{module}]({module}.md) | {what} | {functions} | {same} | {len(variants(module))} | {count} |"
 
 
 def counterparts(names: Sequence[str]) -> list[str]:

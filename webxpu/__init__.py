@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from webxpu import errors as errors
     from webxpu import ops as ops
     from webxpu.chat.session import Chat as Chat
     from webxpu.gpu.device import open_device as open_device
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from webxpu.quant.ggml import Blocks as Blocks
     from webxpu.self_check import check as check
 
+_MODULES = ("errors", "ops")
 _HOMES = {
     "Blocks": "webxpu.quant.ggml",
     "Chat": "webxpu.chat.session",
@@ -32,12 +34,12 @@ _HOMES = {
     "open_device": "webxpu.gpu.device",
 }
 
-__all__ = ["Blocks", "Chat", "Tensor", "check", "load", "open_device", "ops"]
+__all__ = ["Blocks", "Chat", "Tensor", "check", "errors", "load", "open_device", "ops"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ops":
-        return importlib.import_module("webxpu.ops")
+    if name in _MODULES:
+        return importlib.import_module(f"webxpu.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'webxpu' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)

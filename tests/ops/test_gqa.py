@@ -7,7 +7,7 @@ import pytest
 from webxpu import ops
 from webxpu.errors import ShapeError
 from webxpu.gpu.plan import Spec
-from webxpu.ops.gqa import kv_cache_bytes, kv_head_of
+from webxpu.ops import kv_cache_bytes, kv_head_of
 
 
 def waves(h, g, length, s, d=8, dv=5):

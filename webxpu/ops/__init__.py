@@ -17,7 +17,7 @@ from webxpu.ops.elementwise import elementwise, elementwise_rows
 from webxpu.ops.embed import embed
 from webxpu.ops.flash_attention import flash_attention
 from webxpu.ops.gather import gather
-from webxpu.ops.gqa import grouped_attention
+from webxpu.ops.gqa import grouped_attention, kv_cache_bytes, kv_head_of
 from webxpu.ops.group_norm import group_norm
 from webxpu.ops.istft import istft, istft_length, istft_max_length
 from webxpu.ops.layernorm import layernorm
@@ -111,6 +111,8 @@ __all__ = [
     "istft_length",
     "istft_max_length",
     "key_padding_bias",
+    "kv_cache_bytes",
+    "kv_head_of",
     "layernorm",
     "legendre",
     "linear",

@@ -1,4 +1,4 @@
-"""Convolutions over one, two or three axes, and what they share with their transposes."""
+"""Convolutions over one, two or three axes. What they share with their transposes is here too."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ def kv_head_of(head: int, heads: int, kv_heads: int) -> int:
 
 
 def kv_cache_bytes(b: int, kv_heads: int, s: int, d: int, dv: int, *, element_bytes: int = 4) -> int:
-    """The bytes of the keys and values of one layer: B samples, S positions, widths D and Dv."""
+    """How many bytes the keys and values of one layer take: B samples, S positions, widths D and Dv.
+
+    element_bytes  4 for float32, 2 for float16
+    """
     return b * kv_heads * s * (d + dv) * element_bytes
 
 

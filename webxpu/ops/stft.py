@@ -1,4 +1,4 @@
-"""The short-time Fourier transform, its windows, and how frames are transformed on the GPU, here and in istft."""
+"""The short-time Fourier transform and its windows. How frames are transformed on the GPU, for istft too, is here."""
 
 from __future__ import annotations
 
