@@ -37,8 +37,8 @@ webxpu.ops.softmax(device.tensor(x))  # a tensor, on the GPU of `device = await 
 webxpu.ops.reduce(x, axis=1, kind="sum")  # arrays come first, options by name
 ```
 
-An argument that does not fit raises `ShapeError`, a `ValueError`, before anything is dispatched: it names the operation,
-the argument, the rule and what was given. `help(webxpu.ops.softmax)` shows what its page here shows.
+An argument that does not fit raises `ShapeError`, a `ValueError`, before anything is dispatched: it names operation,
+argument, rule and what was given. `help(webxpu.ops.softmax)` shows what its page here shows.
 """
 
 
