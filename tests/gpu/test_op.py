@@ -151,6 +151,16 @@ def test_a_tensor_call_hands_on_none_for_an_array_left_out(shift):
         shift(x, by=np.ones(2))
 
 
+def test_only_an_array_can_be_written_into():
+    @op(writes=("y",))
+    def fill(x, y):
+        y[...] = x
+
+    fill.spec(lambda x, y: ())
+    with pytest.raises(ShapeError, match=r"^fill: y must be an array, which is written into, got list$"):
+        fill(np.ones(1), [0.0])
+
+
 def test_an_absent_array_has_a_range_that_nothing_binds(shift):
     x = Spec((2,), "float32")
     _, plan = shift.plan_of(GPU, x, None)

@@ -64,6 +64,8 @@ def test_whispers_bank_is_torchaudios(golden):
 def test_many_bands_of_few_bins_leave_some_empty():
     assert ops.has_empty_band(ops.mel_filterbank(40, 32, 16_000))
     assert not ops.has_empty_band(ops.mel_filterbank(4, 32, 16_000))
+    with pytest.raises(ShapeError, match=r"^has_empty_band: filterbank must be of shape \(n_mels, bins\), got \[3\]$"):
+        ops.has_empty_band(np.zeros(3))
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,10 @@ def test_no_value_is_larger_than_one():
 def test_what_does_not_fit_is_named(arguments, offset, text):
     with pytest.raises(ShapeError, match=f"^{text}"):
         ops.pope(*arguments, pos_offset=offset)
-    with pytest.raises(ShapeError, match=r"^legendre: n must be at least 0, got -1$"):
+    with pytest.raises(ShapeError, match=r"^legendre: n must be a whole number, at least 0, got -1$"):
         ops.legendre(-1, X)
+    with pytest.raises(ShapeError, match=r"^legendre: n must be a whole number, at least 0, got 1\.5$"):
+        ops.legendre(1.5, X)
 
 
 def test_the_offset_has_to_be_given():

@@ -77,9 +77,13 @@ def test_a_window_goes_to_a_device_when_one_is_given():
     np.testing.assert_array_equal(window, ops.hamming_window(4))
 
 
-def test_a_window_of_nothing_is_named():
+def test_a_window_and_frames_of_nothing_are_named():
     with pytest.raises(ShapeError, match=r"^blackman_window: n must be a whole number, at least 1, got 0$"):
         ops.blackman_window(0)
+    with pytest.raises(ShapeError, match=r"^hann_window: n must be a whole number, at least 1, got 8\.5$"):
+        ops.hann_window(8.5)
+    with pytest.raises(ShapeError, match=r"^stft_frames: hop_length must be at least 1, got 0$"):
+        ops.stft_frames(100, n_fft=8, hop_length=0)
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,9 @@ class Op:
         given = [a for a in args if a is not None]
         tensors = [a for a in given if _is_tensor(a)]
         if not tensors:
+            for i in self._written:
+                fits = args[i] is None or isinstance(args[i], np.ndarray)
+                check(fits, self.name, self.arrays[i], "an array, which is written into", type(args[i]).__name__)
             arrays = [a if i in self._written else canonical(a, self.name, self.arrays[i]) for i, a in enumerate(args)]
             self.spec_of(*map(spec, arrays), **kwargs)
             return self.body(*arrays, **kwargs)
@@ -162,6 +165,11 @@ def signature(name: str, function: Callable[..., Any]) -> str:
     found = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
     return f"{name}{inspect.Signature(bare)}"
+
+
+def whole(value: object) -> bool:
+    """Whether a value is a whole number, of Python or of NumPy."""
+    return isinstance(value, (int, np.integer))
 
 
 def spec(value: Any) -> Any:

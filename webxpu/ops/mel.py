@@ -137,8 +137,13 @@ def _(
 
 
 def has_empty_band(filterbank: ArrayLike) -> bool:
-    """Whether a band of the filterbank (n_mels, bins) holds no bin: its energy would be 0 whatever the sound."""
-    return bool((np.asarray(filterbank) == 0).all(axis=1).any())
+    """Whether a band of the filterbank (n_mels, bins) holds no bin: its energy would be 0 whatever the sound.
+
+    Raises ShapeError.
+    """
+    weights = np.asarray(filterbank)
+    check(weights.ndim == 2, "has_empty_band", "filterbank", "of shape (n_mels, bins)", list(weights.shape))
+    return bool((weights == 0).all(axis=1).any())
 
 
 @op

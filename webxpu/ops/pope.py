@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from webxpu.gpu.kernels import resolve
-from webxpu.gpu.op import check, op
+from webxpu.gpu.op import check, op, whole
 from webxpu.gpu.plan import Dispatch, Plan, Spec, fold, out
 from webxpu.gpu.target import Gpu
 
@@ -23,7 +23,7 @@ def legendre(n: int, x: ArrayLike) -> NDArray[np.float64]:
     By the recurrence (k + 1) P[k+1] = (2k + 1) x P[k] - k P[k-1], which keeps |P| within 1 on [-1, 1]; powers of x
     would cancel. Raises ShapeError.
     """
-    check(n >= 0, "legendre", "n", "at least 0", n)
+    check(whole(n) and n >= 0, "legendre", "n", "a whole number, at least 0", repr(n))
     return next(itertools.islice(_orders(np.asarray(x, np.float64)), n, None))
 
 

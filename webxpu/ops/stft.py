@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import Kernel, resolve
-from webxpu.gpu.op import check, op
+from webxpu.gpu.op import check, op, whole
 from webxpu.gpu.plan import Dispatch, Grid, Plan, Spec, arg, flat_grid, fold, in_chunks, out, scratch
 from webxpu.gpu.target import Gpu
 
@@ -101,7 +101,8 @@ def stft_bins(n_fft: int) -> int:
 
 def stft_frames(length: int, *, n_fft: int, hop_length: int, center: bool = True) -> int:
     """How many frames `stft` makes of `length` samples, with the same options: 1 + length // hop_length with `center`
-    and an even n_fft."""
+    and an even n_fft. Raises ShapeError."""
+    check(hop_length >= 1, "stft_frames", "hop_length", "at least 1", hop_length)
     padded = length + (n_fft // 2 * 2 if center else 0)
     return 1 + (padded - n_fft) // hop_length
 
@@ -132,7 +133,7 @@ def blackman_window(n: int, *, periodic: bool = True, device: Device | None = No
 
 
 def _cosine_window(name: str, weights: Sequence[float], n: int, periodic: bool, device: Device | None) -> Any:
-    check(np.issubdtype(type(n), np.integer) and n >= 1, name, "n", "a whole number, at least 1", repr(n))
+    check(whole(n) and n >= 1, name, "n", "a whole number, at least 1", repr(n))
     angles = 2 * np.pi * np.arange(n) / (n if periodic else max(n - 1, 1))
     values = sum(weight * np.cos(k * angles) for k, weight in enumerate(weights)) if n > 1 else np.ones(1)
     window = np.asarray(values, np.float32)
