@@ -48,7 +48,7 @@ fn main(thread: Thread) {
     }
     for (var key = team_first(thread); key < keys; key += team_step()) {
         var p = 0.0;
-        if (key < seen && whole > 0.0) {
+        if (key < seen && whole != 0.0) { // a NaN is not 0, nor more than it: it stays
             p = power(score_at(base + key), largest) / whole;
         }
         store(base + key, p);

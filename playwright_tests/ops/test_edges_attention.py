@@ -50,12 +50,17 @@ def test_an_infinity_in_the_last_place_stays_one(gpu_page: GpuPage, op: Op) -> N
         np.testing.assert_allclose(out, want, rtol=1e-5, atol=2e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("op", THREE[:2], ids=str)
-def test_a_nan_in_a_query_stays_in_its_row(gpu_page: GpuPage, op: Op) -> None:
+@pytest.mark.parametrize("op", THREE, ids=str)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_nan_in_a_query_stays_in_its_row_and_stays_one(gpu_page: GpuPage, op: Op, value: float) -> None:
     q, k, v = small(3, 20)
-    q[:, :, 1, 0] = np.nan
+    q[:, :, 1, 0] = value  # scores of +inf leave no probability either
+    k[:, :, 2, 0] = 1
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(last(op(q, k, v))[:, :, 1]).all()
     for name, out in outputs(gpu_page, op, (q, k, v)).items():
         assert np.isfinite(out[:, :, [0, 2]]).all(), name
+        assert np.isnan(out[:, :, 1]).all(), name
 
 
 @pytest.mark.parametrize("op", THREE[:2], ids=str)

@@ -55,7 +55,7 @@ MUTANTS = [
            "the largest is subtracted"),
     Mutant(SOFTMAX, "-0x1.fffffep127f", "-3.402823e38", "attention-hidden-by-the-lowest",
            "the lowest float to the bit"),
-    Mutant(SOFTMAX, "&& whole > 0.0", "", "attention-hidden-by-minus-infinity", "a row that sees nothing"),
+    Mutant(SOFTMAX, "&& whole != 0.0", "", "attention-hidden-by-minus-infinity", "a row that sees nothing"),
     Mutant(SOFTMAX, "if (key < seen &&", "if (", "attention-5x7-causal", "keys that are not seen are 0"),
     Mutant(SOFTMAX, "at < seen; i++", "at < keys; i++", "attention-5x7-causal",
            "keys that are not seen are not summed"),
