@@ -60,7 +60,7 @@ async def check(
 
 class _Check:
     def __init__(self, device: Device, cases: Sequence[Case], progress: Callable[[int, int], object] | None) -> None:
-        self.report = Report(adapter_name(device.gpu))
+        self.report = Report(adapter_name(device.gpu.info))
         self.device, self.cases, self.progress = device, cases, progress
         self.done = 0
         self.flights: list[tuple[_Batch, asyncio.Task[list[Result]]]] = []

@@ -45,8 +45,12 @@ def test_every_entry_has_a_line_with_what_resolve_chooses(gpu):
         assert [name, kernel.variant.name, kernel.rung, *kernel.tried] in [line.split() for line in lines]
 
 
-def test_an_adapter_is_called_by_its_description_where_it_has_one():
-    assert adapter_name(Gpu(LIMITS, info={**INFO, "description": "NVIDIA H200"})) == "NVIDIA H200"
+def test_an_adapter_is_called_by_its_description_or_its_vendor_and_architecture():
+    info = {"vendor": "nvidia", "architecture": "hopper", "description": ""}
+    assert adapter_name({**info, "description": "NVIDIA H200"}) == "NVIDIA H200"
+    assert adapter_name(info) == "nvidia hopper"
+    assert adapter_name({**info, "architecture": None}) == "nvidia"
+    assert adapter_name({}) == "an adapter without a name"
 
 
 def test_columns_stand_under_each_other():

@@ -9,7 +9,7 @@ import pytest
 from webxpu.errors import DeviceError, DeviceLost, FetchError, FormatError, KernelError, OutOfMemory, Unsupported
 from webxpu.host import cli, exits
 from webxpu.host.browser import NoBrowser
-from webxpu.host.page import adapter_name, check_adapter, chosen_adapter
+from webxpu.host.page import check_adapter, chosen_adapter
 from webxpu.host.run import page_error, summary
 
 SWIFTSHADER = {"vendor": "google", "architecture": "swiftshader", "description": "", "isFallbackAdapter": True}
@@ -151,12 +151,6 @@ def test_no_webgpu_and_no_adapter_are_told_apart():
         check_adapter(probe(None, webgpu=False), "default")
     with pytest.raises(exits.NoAdapter, match=r"^the browser finds no WebGPU adapter with --adapter vulkan"):
         check_adapter(probe(None), "vulkan")
-
-
-def test_an_adapter_is_called_by_its_description_or_its_vendor():
-    assert adapter_name({**REAL, "description": "NVIDIA H200"}) == "NVIDIA H200"
-    assert adapter_name(REAL) == "nvidia hopper"
-    assert adapter_name({}) == "an adapter without a name"
 
 
 def test_the_module_runs_as_a_program():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from webxpu.gpu.target import FEATURES, Gpu
 from webxpu.gpu.variants import choices
@@ -16,7 +17,7 @@ def description(gpu: Gpu) -> str:
     have = [name + (lanes if name == "subgroups" else "") for name in sorted(gpu.features)]
     lack = [f"{name} (needs {' and '.join(FEATURES[name])})" for name in sorted(set(FEATURES) - gpu.features)]
     facts = [
-        ("adapter", adapter_name(gpu)),
+        ("adapter", adapter_name(gpu.info)),
         ("target", f"{gpu.target or 'unknown'}: {gpu.why}"),
         ("features", ", ".join(have) or "none"),
         ("lacks", ", ".join(lack) or "nothing"),
@@ -33,10 +34,10 @@ def kernel_table(gpu: Gpu) -> str:
     return aligned(rows)
 
 
-def adapter_name(gpu: Gpu) -> str:
+def adapter_name(info: Mapping[str, Any]) -> str:
     """An adapter in words: its description where it has one, else vendor and architecture."""
-    words = [str(gpu.info.get(key) or "") for key in ("vendor", "architecture")]
-    return str(gpu.info.get("description") or " ".join(filter(None, words)) or "an adapter without a name")
+    words = [str(info.get(key) or "") for key in ("vendor", "architecture")]
+    return str(info.get("description") or " ".join(filter(None, words)) or "an adapter without a name")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from webxpu.errors import FetchError
-from webxpu.gpu.description import kernel_table
+from webxpu.gpu.description import adapter_name, kernel_table
 from webxpu.gpu.target import Gpu, describe
 from webxpu.host import exits
 from webxpu.host.assets import cache_folder, cached, offline_folder, read_lock
 from webxpu.host.browser import find_chrome, flags
 from webxpu.host.fetch import Report
-from webxpu.host.page import adapter_name, check_adapter, chosen_adapter, open_page
+from webxpu.host.page import check_adapter, chosen_adapter, open_page
 from webxpu.host.progress import download_bars
 from webxpu.host.site import build_site
 

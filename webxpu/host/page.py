@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webxpu.gpu.description import adapter_name
 from webxpu.host.browser import NoBrowser, flags, given_flags, launch_options, start_failed
 from webxpu.host.exits import NoAdapter
 from webxpu.host.serve import Server, serving
@@ -47,12 +48,6 @@ def check_adapter(probe: Mapping[str, Any], adapter: str | None) -> None:
             f"the browser finds no GPU with {asked}, only {adapter_name(info)}, which computes on the CPU; "
             "ask for it by --adapter swiftshader, or try --adapter vulkan"
         )
-
-
-def adapter_name(info: Mapping[str, Any]) -> str:
-    """An adapter in words: its description where it has one, else vendor and architecture."""
-    words = [info.get("vendor"), info.get("architecture")]
-    return str(info.get("description") or " ".join(str(word) for word in words if word) or "an adapter without a name")
 
 
 @asynccontextmanager

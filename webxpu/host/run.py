@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import webxpu.errors as errors
+from webxpu.gpu.description import adapter_name
 from webxpu.host import exits
 from webxpu.host.assets import DEFAULT_MODEL, read_lock
 from webxpu.host.browser import find_chrome
 from webxpu.host.exits import BadModel, PageError
-from webxpu.host.page import OpenPage, adapter_name, check_adapter, chosen_adapter, open_page
+from webxpu.host.page import OpenPage, check_adapter, chosen_adapter, open_page
 from webxpu.host.progress import download_bars
 from webxpu.host.site import build_site
 

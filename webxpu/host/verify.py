@@ -17,11 +17,12 @@ from rich.table import Table
 
 from webxpu.cases.case import Case, gather_cases
 from webxpu.errors import DeviceLost, Unsupported
+from webxpu.gpu.description import adapter_name
 from webxpu.host import exits
 from webxpu.host.browser import launch
 from webxpu.host.exits import NoAdapter, UsageError
 from webxpu.host.gpu_page import GpuPage, serving_cases
-from webxpu.host.page import adapter_name, check_adapter, chosen_adapter
+from webxpu.host.page import check_adapter, chosen_adapter
 from webxpu.host.verify_page import html_report
 from webxpu.report import COLUMNS, Report
 
