@@ -134,8 +134,8 @@ device.close(), other.close()
 return found
 """)
     assert errors == [
-        ["DeviceError", "softmax: argument 0 float32[2, 4] was freed"],
-        ["DeviceError", "elementwise: argument 1 float32[2, 4] belongs to another device"],
+        ["DeviceError", "softmax: x, float32[2, 4], was freed"],
+        ["DeviceError", "elementwise: b, float32[2, 4], belongs to another device"],
         ["ShapeError", "elementwise: arguments must all be tensors or all arrays, got a tensor and ndarray"],
     ]
 

@@ -120,13 +120,13 @@ class Device:
 
     def _check_arguments(self, op: Op, args: Sequence[Tensor | None]) -> None:
         self._check_open()
-        for i, tensor in enumerate(args):
+        for name, tensor in zip(op.arrays, args, strict=True):
             if tensor is None:
                 continue
             if tensor.device is not self:
-                raise DeviceError(f"{op.name}: argument {i} {tensor.spec} belongs to another device")
+                raise DeviceError(f"{op.name}: {name}, {tensor.spec}, belongs to another device")
             if tensor.storage.freed:
-                raise DeviceError(f"{op.name}: argument {i} {tensor.spec} was freed")
+                raise DeviceError(f"{op.name}: {name}, {tensor.spec}, was freed")
 
     def _check_open(self) -> None:
         if self.closed:
