@@ -81,9 +81,16 @@ MUTANTS = [
     ),
     Mutant(
         OP,
-        "offset=i * sample_bytes",
+        "offset=first * sample_bytes",
         "offset=0",
-        f"{TEST}::test_more_samples_than_one_binding_holds_are_taken_one_by_one",
-        "each sample its place",
+        f"{TEST}::test_as_many_samples_as_one_binding_holds_are_taken_together",
+        "each part its place",
+    ),
+    Mutant(
+        OP,
+        "// step * step  #",
+        "#",
+        f"{TEST}::test_many_small_samples_take_few_dispatches_and_begin_at_256_bytes",
+        "parts begin where bindings may",
     ),
 ]

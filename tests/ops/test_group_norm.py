@@ -118,14 +118,26 @@ def test_few_long_groups_are_divided_among_workgroups(wide_gpu, n, c, length, gr
     assert [str(s) for s in plan.scratch] == [f"float32[{n * groups}, {parts}, 4]", f"float32[{n * groups}, 4]"]
 
 
-def test_more_samples_than_one_binding_holds_are_taken_one_by_one(plain_gpu):
-    plan = plan_of(plain_gpu, 3, 16, 1 << 20, groups=4)  # 64 MiB a sample, and 128 fit
-    assert len(plan.dispatches) == 9
+def test_as_many_samples_as_one_binding_holds_are_taken_together(plain_gpu):
+    plan = plan_of(plain_gpu, 3, 16, 1 << 20, groups=4)  # 64 MiB a sample, and two fit
+    assert len(plan.dispatches) == 6
     for i, dispatch in enumerate(plan.dispatches[2::3]):
         source, *_, target = dispatch.bindings
-        assert source.offset == target.offset == i << 26
-        assert source.nbytes == target.nbytes == 1 << 26
-        assert dispatch.constants["N"] == 1
+        assert source.offset == target.offset == i << 27
+        assert source.nbytes == target.nbytes == (2 - i) << 26
+        assert dispatch.constants["N"] == 2 - i
+    # The parts share scratch, and each binds what is its own.
+    shares = [dispatch.bindings[1] for dispatch in plan.dispatches[::3]]
+    assert [b.nbytes for b in shares] == [16 * 4 * (2 - i) * 64 for i in (0, 1)]
+    assert [s.nbytes for s in plan.scratch] == [16 * 8 * 64, 16 * 8]
+
+
+def test_many_small_samples_take_few_dispatches_and_begin_at_256_bytes(plain_gpu):
+    plan = plan_of(plain_gpu, 1 << 21, 4, 5, groups=2)  # 80 bytes a sample: 16 of them are whole pages
+    assert len(plan.dispatches) == 2
+    second = plan.dispatches[1].bindings[0]
+    assert second.offset % 256 == 0
+    assert second.offset + second.nbytes == 80 << 21
 
 
 @pytest.mark.parametrize(("shape", "spare"), [((1, 1, 7), 1), ((1, 1, 8), 0), ((1, 5, 7), 0), ((3, 1, 7), 0)])

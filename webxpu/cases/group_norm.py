@@ -51,12 +51,12 @@ CASES = [
         )
         for n, c, length, g in [
             (2, 6, 4, 3), (1, 4, 128, 2), (3, 8, 75, 4), (2, 8, 300, 2), (1, 64, 40, 8), (2, 3, 5, 1), (2, 3, 5, 3),
-            (1, 1, 7, 1),
+            (1, 1, 7, 1), (5, 4, 16, 2),
         ]
     ),
     *(
         Case("group_norm", f"long-{n}x{c}x{length}-by-{g}", partial(_waves, n, c, length), {"groups": g, "eps": 1e-5})
-        for n, c, length, g in [(2, 4, 16_385, 2), (1, 1, 40_001, 1)]
+        for n, c, length, g in [(2, 4, 16_385, 2), (1, 1, 40_001, 1), (3, 1, 32_768, 1)]
     ),
     Case("group_norm", "channels-apart", _apart, {"groups": 2, "eps": 1e-5}),
     Case("group_norm", "large-mean", partial(_large_mean, 300), {"groups": 2, "eps": 1e-5}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -68,15 +69,26 @@ def _(gpu: Gpu, outputs: Sequence[Spec], x: Spec, weight: Spec, bias: Spec, *, g
     if not x.size:
         return Plan([])
     sample_bytes = math.prod(x.shape[1:]) * np.dtype(x.dtype).itemsize
-    too_large = x.nbytes > gpu.limits["maxStorageBufferBindingSize"]
-    if not too_large or x.shape[0] == 1 or sample_bytes % ALIGNMENT_BYTES:
+    limit = gpu.limits["maxStorageBufferBindingSize"]
+    step = ALIGNMENT_BYTES // math.gcd(ALIGNMENT_BYTES, sample_bytes)
+    count = limit // sample_bytes // step * step  # samples that can be bound together
+    if x.nbytes <= limit or not count:
         return _normed(gpu, x, arg(0), out(0), groups, eps)
-    sample = Spec((1, *x.shape[1:]), x.dtype)
-    plans = []
-    for i in range(x.shape[0]):
-        source, target = (replace(b, offset=i * sample_bytes, nbytes=sample_bytes) for b in (arg(0), out(0)))
-        plans.append(_normed(gpu, sample, source, target, groups, eps))
-    return Plan([d for plan in plans for d in plan.dispatches], plans[0].scratch)
+    dispatches: list[Dispatch] = []
+    shared: list[Spec] = []
+    for first in range(0, x.shape[0], count):
+        some = Spec((min(count, x.shape[0] - first), *x.shape[1:]), x.dtype)
+        source, target = (replace(b, offset=first * sample_bytes, nbytes=some.nbytes) for b in (arg(0), out(0)))
+        plan = _normed(gpu, some, source, target, groups, eps)
+        dispatches += [replace(d, bindings=[_exactly(b, plan) for b in d.bindings]) for d in plan.dispatches]
+        pairs = itertools.zip_longest(shared, plan.scratch)
+        shared = [max(filter(None, pair), key=lambda spec: spec.nbytes) for pair in pairs]
+    return Plan(dispatches, shared)
+
+
+def _exactly(binding: Binding, plan: Plan) -> Binding:
+    """A scratch binding with the plan's own size: plans that run after each other share a buffer."""
+    return replace(binding, nbytes=plan.scratch[binding.index].nbytes) if binding.source == "scratch" else binding
 
 
 def _normed(gpu: Gpu, x: Spec, source: Binding, target: Binding, groups: int, eps: float) -> Plan:
