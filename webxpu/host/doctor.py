@@ -78,7 +78,7 @@ async def _probe(adapter: str | None, report: Report) -> dict[str, Any]:
 
 def _add_adapter(table: Table, found: dict[str, Any]) -> Gpu | None:
     """Adds what is known of the adapter, and returns it as plans see it."""
-    table.add_row("version", found["browser"])
+    table.add_row("browser version", found["browser"])
     table.add_row("WebGPU", "yes" if found["webgpu"] else "no")
     info = found["adapter"]
     if info is None:
