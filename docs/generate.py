@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,12 @@ def members() -> dict[str, list[str]]:
         public = re.findall(r"\w+", names)
         found[module] = sorted(public, key=lambda name: _line(source, name))
     return found
+
+
+@cache
+def homes() -> dict[str, str]:
+    """The module of each public name."""
+    return {name: module for module, names in members().items() for name in names}
 
 
 def _line(source: str, name: str) -> int:
@@ -207,12 +214,14 @@ def _cell(text: str, *, code: bool = False) -> str:
 
 
 def _escaped(text: str, signs: str) -> str:
-    """Signs that Markdown would read are escaped, outside of code; a bar also inside, where it would end a cell."""
+    """Signs that Markdown would read are escaped, outside of code; a bar also inside, where it would end a cell. Code
+    that is a function's name leads to its page."""
     parts = re.split(r"(`[^`]*`)", text)
     for i, part in enumerate(parts):
+        home = homes().get(part.strip("`")) if i % 2 else None
         for sign in signs if i % 2 == 0 else "|" if "|" in signs else "":
             part = part.replace(sign, f"\\{sign}")
-        parts[i] = part
+        parts[i] = f"[{part}]({home}.md#{part.strip('`')})" if home else part
     return "".join(parts)
 
 

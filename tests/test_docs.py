@@ -54,6 +54,12 @@ def test_every_link_leads_to_a_file(name):
     assert [link for link in links if not (FOLDER / link).exists()] == []
 
 
+def test_a_function_that_is_named_leads_to_its_heading():
+    links = {link for text in PAGES.values() for link in re.findall(r"\]\((\w+\.md)#(\w+)\)", text)}
+    assert ("stft.md", "hann_window") in links
+    assert [link for link in links if f"\n## {link[1]}\n" not in PAGES[link[0]]] == []
+
+
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_every_row_of_a_table_has_as_many_cells_as_its_head(name):
     width = None

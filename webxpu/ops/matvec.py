@@ -1,7 +1,8 @@
 """Matrix times vector: every weight is read once, so its kernels stream. A matrix times a matrix reuses: see matmul.
 
-Weights in our own formats come as two arrays, codes and scales: `pack_q8(codes)` and the scales of `quantize`, or
-`pack_q4(codes)` and the scales of `quantize_q4g128`.
+Weights in our own formats come as two arrays. Of 8 bits: the codes of `quantize`, packed by `webxpu.quant.q8.pack_q8`,
+and its scales. Of 4 bits: the codes of `webxpu.quant.q4g128.quantize_q4g128`, packed by `pack_q4` there, and its
+scales.
 """
 
 from __future__ import annotations
