@@ -112,7 +112,8 @@ def test_float16_is_rounded_once_and_keeps_a_float32_mask(qkv, golden):
 
 Q, K, V = spec(2, 4, 3, 8), spec(2, 4, 5, 8), spec(2, 4, 5, 6)
 WRONG = [
-    ({"q": spec(2, 4, 8)}, r"q must be float32 of shape \(B, H, L, D\) with D >= 1, or float16 with D >= 2, got"),
+    ({"q": spec(2, 4, 8)}, r"q must be float32 of shape \(B, H, L, D\) with H and D >= 1, or float16 with D"),
+    ({"q": spec(2, 0, 3, 8), "k": spec(2, 0, 5, 8), "v": spec(2, 0, 5, 6)}, r"q must be float32 of shape"),
     ({"q": spec(2, 4, 3, 0)}, r"q must be float32 of shape"),
     ({"q": spec(2, 4, 3, 1, dtype="float16")}, r"q must be float32 of shape"),
     ({"q": spec(2, 4, 3, 8, dtype="int32")}, r"q must be float32 of shape"),

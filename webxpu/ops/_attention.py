@@ -85,8 +85,8 @@ def checked(
     """The checks that the three ops share. `grouped`: k and v may have fewer heads than q. Raises ShapeError."""
     # An odd number of float16 fills no word, and kernels tell lengths from words: a width of 1 could not be told apart.
     least = 2 if q.dtype == "float16" else 1
-    rule = "float32 of shape (B, H, L, D) with D >= 1, or float16 with D >= 2"
-    fits = q.dtype in REAL and len(q.shape) == 4 and q.shape[3] >= least
+    rule = "float32 of shape (B, H, L, D) with H and D >= 1, or float16 with D >= 2"
+    fits = q.dtype in REAL and len(q.shape) == 4 and q.shape[1] >= 1 and q.shape[3] >= least
     check(fits, op_name, "q", rule, q)
     b, h, length, d = q.shape
     heads = f"Hkv that divides {h}" if grouped else str(h)
