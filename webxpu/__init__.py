@@ -1,6 +1,10 @@
-"""webxpu: models on the GPU of a browser, from Python.
+"""Operations and language models on the GPU of a browser, from Python.
 
     device = await webxpu.open_device()
+    x = webxpu.ops.softmax(device.tensor([[1.0, 2.0, 3.0]]))  # on the GPU; an array is computed by NumPy
+    print(await x.numpy())
+    print(await webxpu.check(device))  # does this GPU compute what NumPy says?
+
     model = await webxpu.load("https://.../model.gguf")
     chat = webxpu.Chat(model)
     async for piece in chat.stream([{"role": "user", "content": "Hello"}]):

@@ -118,11 +118,19 @@ def test_numpy_defaults_become_gpu_types_and_what_does_not_fit_raises(device):
         device.tensor(np.array([1j]))
 
 
+def test_an_empty_tensor_has_a_size_or_sizes_and_a_dtype_that_the_gpu_knows(device):
+    assert device.empty(3).shape == device.empty((3,)).shape == (3,)
+    assert device.empty((2, 32), "q8_0").dtype == "q8_0"
+    with pytest.raises(ShapeError, match=r"^empty: dtype must be one of float32, int32, .*, got 'float64'$"):
+        device.empty((2, 3), "float64")
+
+
 def test_reshape_shares_the_buffer_and_checks_the_count(device):
     tensor = device.tensor(np.arange(6, dtype=np.float32))
     view = tensor.reshape(2, -1)
     assert view.shape == (2, 3)
     assert view.handle == tensor.handle
+    assert tensor.reshape((3, 2)).shape == tensor.reshape([3, -1]).shape == (3, 2)
     with pytest.raises(ShapeError, match=re.escape("reshape: shape must hold 6 elements of float32[6], got [4, 2]")):
         tensor.reshape(4, 2)
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from webxpu.errors import DeviceError
 from webxpu.gpu.description import description
-from webxpu.gpu.op import Op
+from webxpu.gpu.op import Op, check
 from webxpu.gpu.op import spec as spec_of
 from webxpu.gpu.plan import Plan, Spec
 from webxpu.gpu.program import Program, Range, Step, bind, bound_bytes, encode, tensor_range
 from webxpu.gpu.seam import Bridge
 from webxpu.gpu.target import Gpu, describe
-from webxpu.gpu.tensor import Storage, Tensor, stored_bytes
+from webxpu.gpu.tensor import DTYPES, Storage, Tensor, stored_bytes
+from webxpu.quant.ggml import is_block_type
 
 
 class Device:
@@ -39,9 +40,11 @@ class Device:
             self.submit([["write", tensor.handle, 0, data]])
         return tensor
 
-    def empty(self, shape: Sequence[int], dtype: str = "float32") -> Tensor:
-        """A tensor of zeros: WebGPU clears what it allocates."""
-        return self._allocate(Spec(tuple(shape), dtype), "tensor")
+    def empty(self, shape: int | Sequence[int], dtype: str = "float32") -> Tensor:
+        """A tensor of zeros: WebGPU clears what it allocates. Raises ShapeError for a dtype that has no GPU form."""
+        known = dtype in DTYPES or is_block_type(dtype)
+        check(known, "empty", "dtype", f"one of {', '.join(DTYPES)}", repr(dtype))
+        return self._allocate(Spec((shape,) if isinstance(shape, int) else tuple(shape), dtype), "tensor")
 
     def copy_range(self, tensor: Tensor, spec: Spec, offset: int) -> Tensor:
         """A new tensor from the bytes of another, starting at `offset` of its buffer (a multiple of 4)."""

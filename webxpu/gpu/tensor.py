@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,13 +93,14 @@ class Tensor:
     def nbytes(self) -> int:
         return self.spec.nbytes
 
-    def reshape(self, *shape: int) -> Tensor:
-        """The same data in another shape; one entry may be -1. No copy."""
-        known = int(np.prod([n for n in shape if n != -1], dtype=np.int64))
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor:
+        """The same data in another shape, `reshape(2, 3)` or `reshape((2, 3))`; one entry may be -1. No copy."""
+        sizes: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        known = int(np.prod([n for n in sizes if n != -1], dtype=np.int64))
         free = self.spec.size // known if known else 0
-        resolved = tuple(free if n == -1 else n for n in shape)
+        resolved = tuple(free if n == -1 else n for n in sizes)
         if is_block_type(self.dtype) or int(np.prod(resolved, dtype=np.int64)) != self.spec.size:
-            raise ShapeError(f"reshape: shape must hold {self.spec.size} elements of {self.spec}, got {list(shape)}")
+            raise ShapeError(f"reshape: shape must hold {self.spec.size} elements of {self.spec}, got {list(sizes)}")
         return Tensor(self.storage, Spec(resolved, self.dtype), self.offset)
 
     def __getitem__(self, rows: Any) -> Tensor:
