@@ -1,11 +1,13 @@
 // A workgroup of 4 * ROWS threads computes a tile of ROWS x 64 outputs, 4 x 4 a thread, from tiles of 32 columns of x
-// and of the weight. A thread writes whole vec4s of a tile: two that write parts of one would race. The quads of a row
-// are swapped about (`place`) so that eight rows' lie in different banks.
-// weights (N, K), x (L, K), out (L, N); L comes from the length of out.
+// and of the weight; the next are loaded while these are used. Where tiles are few, SPLIT workgroups share a tile's
+// columns, and their sums are added up afterwards (sum.wgsl). A thread writes whole vec4s of a tile: two that write parts
+// of one would race. The quads of a row are swapped about (`place`) so that eight rows' lie in different banks.
+// weights (N, K), x (L, K), out (SPLIT, L, N); L comes from the length of out.
 
 override N: u32;
 override K: u32;
 override ROWS: u32;
+override SPLIT: u32;
 
 @group(0) @binding(1) var<storage, read> x: array<Real>;
 @group(0) @binding(2) var<storage, read_write> out: array<Real>;
@@ -21,14 +23,20 @@ fn x_at(row: u32, column: u32) -> f32 {
     return select(0.0, f32(x[row * K + min(column, K - 1u)]), column < K);
 }
 
+fn x_quad(row: u32, column: u32) -> vec4<f32> {
+    return vec4<f32>(x_at(row, column), x_at(row, column + 1u), x_at(row, column + 2u), x_at(row, column + 3u));
+}
+
 @compute @workgroup_size(4u * ROWS)
 fn main(
     @builtin(workgroup_id) wid: vec3<u32>,
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let rows = arrayLength(&out) / N;
-    let tile = wid.x + wid.y * num.x;
+    let rows = arrayLength(&out) / N / SPLIT;
+    let job = wid.x + wid.y * num.x;
+    let share = job % SPLIT;
+    let tile = job / SPLIT;
     let across = (N + 63u) / 64u;
     let first_row = tile / across * ROWS;
     let first_feature = tile % across * 64u;
@@ -43,40 +51,50 @@ fn main(
     var sum1 = vec4<f32>();
     var sum2 = vec4<f32>();
     var sum3 = vec4<f32>();
-    for (var block = 0u; block < (K + 31u) / 32u; block++) {
+    let x_column = local % 4u * 4u;
+    let blocks = (K + 31u) / 32u;
+    let first_block = share * blocks / SPLIT;
+    let end_block = (share + 1u) * blocks / SPLIT;
+
+    var next_x0 = x_quad(load_row, first_block * 32u + x_column);
+    var next_x1 = x_quad(load_row, first_block * 32u + x_column + 16u);
+    var next_w: array<vec4<f32>, 8>;
+    if (local < 64u && K > 0u) {
+        next_w = unpack32(load_feature, first_block);
+    }
+    for (var block = first_block; block < end_block; block++) {
         workgroupBarrier(); // the tile before has been used
-        for (var quad = local % 4u; quad < 8u; quad += 4u) {
-            let column = block * 32u + quad * 4u;
-            x_tile[place(local / 4u, quad)] = vec4<f32>(
-                x_at(load_row, column),
-                x_at(load_row, column + 1u),
-                x_at(load_row, column + 2u),
-                x_at(load_row, column + 3u),
-            );
-        }
+        x_tile[place(local / 4u, local % 4u)] = next_x0;
+        x_tile[place(local / 4u, local % 4u + 4u)] = next_x1;
         if (local < 64u) {
-            let w = unpack32(load_feature, block);
-            w_tile[place(local, 0u)] = w[0];
-            w_tile[place(local, 1u)] = w[1];
-            w_tile[place(local, 2u)] = w[2];
-            w_tile[place(local, 3u)] = w[3];
-            w_tile[place(local, 4u)] = w[4];
-            w_tile[place(local, 5u)] = w[5];
-            w_tile[place(local, 6u)] = w[6];
-            w_tile[place(local, 7u)] = w[7];
+            for (var q = 0u; q < 8u; q++) {
+                w_tile[place(local, q)] = next_w[q];
+            }
         }
         workgroupBarrier();
+        let following = min(block + 1u, end_block - 1u);
+        next_x0 = x_quad(load_row, following * 32u + x_column);
+        next_x1 = x_quad(load_row, following * 32u + x_column + 16u);
+        if (local < 64u) {
+            next_w = unpack32(load_feature, following);
+        }
         for (var quad = 0u; quad < 8u; quad++) {
-            let w = mat4x4<f32>(
+            let w = transpose(mat4x4<f32>(
                 w_tile[place(tx, quad)],
                 w_tile[place(tx + 16u, quad)],
                 w_tile[place(tx + 32u, quad)],
                 w_tile[place(tx + 48u, quad)],
-            );
-            sum0 += x_tile[place(ty * 4u, quad)] * w;
-            sum1 += x_tile[place(ty * 4u + 1u, quad)] * w;
-            sum2 += x_tile[place(ty * 4u + 2u, quad)] * w;
-            sum3 += x_tile[place(ty * 4u + 3u, quad)] * w;
+            ));
+            let x0 = x_tile[place(ty * 4u, quad)];
+            let x1 = x_tile[place(ty * 4u + 1u, quad)];
+            let x2 = x_tile[place(ty * 4u + 2u, quad)];
+            let x3 = x_tile[place(ty * 4u + 3u, quad)];
+            for (var k = 0u; k < 4u; k++) {
+                sum0 += x0[k] * w[k];
+                sum1 += x1[k] * w[k];
+                sum2 += x2[k] * w[k];
+                sum3 += x3[k] * w[k];
+            }
         }
     }
     let sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
@@ -85,7 +103,7 @@ fn main(
         for (var j = 0u; j < 4u; j++) {
             let feature = first_feature + tx + 16u * j;
             if (row < rows && feature < N) {
-                out[row * N + feature] = Real(sums[i][j]);
+                out[(share * rows + row) * N + feature] = Real(sums[i][j]);
             }
         }
     }

@@ -5,6 +5,8 @@ from tests.mutation import Mutant
 TILE = "kernels/_with/matmul_tile.wgsl"
 LARGE = "kernels/_with/matmul_large.wgsl"
 LINEAR = "kernels/_with/linear_tile.wgsl"
+SUM = "kernels/matmul/sum.wgsl"
+SHARED = "linear-q4_1-20x70x416-shared"
 LINEAR_LARGE = "kernels/_with/linear_large.wgsl"
 CPU = "kernels/matmul/linear.cpu.wgsl"
 OP = "webxpu/ops/matmul.py"
@@ -57,7 +59,13 @@ MUTANTS = [
         "matmul_q8-no-write-past-last-column",
         "a feature past the last is the next row's first",
     ),
-    Mutant(LINEAR, "block < (K + 31u) / 32u", "block < K / 32u", "matmul_q8-33x47x65", "the last block is short"),
+    Mutant(LINEAR, "blocks = (K + 31u) / 32u", "blocks = K / 32u", "matmul_q8-33x47x65", "the last block is short"),
+    Mutant(
+        LINEAR, "(share + 1u) * blocks / SPLIT", "(share + 1u) * (blocks / SPLIT)", SHARED, "shares of unequal size"
+    ),
+    Mutant(LINEAR, "(share * rows + row) * N", "row * N", SHARED, "a place for each share"),
+    Mutant(LINEAR, "min(block + 1u, end_block - 1u)", "min(block, end_block - 1u)", SHARED, "the block that follows"),
+    Mutant(SUM, "share < SPLIT", "share < SPLIT - 1u", SHARED, "every share is added"),
     Mutant(
         LINEAR_LARGE,
         "min(k, K - 4u) / 4u]), k < K)",

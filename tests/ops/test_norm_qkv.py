@@ -94,4 +94,4 @@ def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_
         (dispatch,) = plan(gpu, 1)
         assert (dispatch.kernel.label, dispatch.grid) == (f"norm_qkv/{name}:q4_1", (groups, 1, 1))
     many = [d.kernel.op for d in plan(wide_gpu, 16)]
-    assert many == ["rmsnorm", "matmul", "norm_qkv"]
+    assert many == ["rmsnorm", "matmul", "matmul", "norm_qkv"]

@@ -60,8 +60,8 @@ def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_
         assert (dispatch.kernel.label, dispatch.grid) == ("project/kernel:q4_1", (groups, 1, 1))
         assert dispatch.constants == {"N": 576, "K": 1536, "UNITS": units}
     _, many = ops.project.plan_of(wide_gpu, *specs(weight, (2, 1536), (2, 576)))
-    assert labels(many)[1:] == ["elementwise/kernel"]
-    assert many.scratch == [Spec((2, 576), "float32")]
+    assert labels(many) == ["matmul/linear:q4_1", "matmul/sum", "elementwise/kernel"]
+    assert many.scratch == [Spec((2, 576), "float32"), Spec((8, 2, 576), "float32")]
 
 
 def attend_plan(gpu, h, d, rows=1, parts=4):

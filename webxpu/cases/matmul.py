@@ -86,6 +86,7 @@ CASES = [
         for m, n, k in [(5, 9, 40), (5, 9, 33)]
     ),
     *(Case("linear", f"{t}-65x132x96", partial(_blocks, t, 65, 132, 96)) for t in ("q4_1", "q8_0")),
+    Case("linear", "q4_1-20x70x416-shared", lambda: _blocks("q4_1", 20, 70, 416)),
     Case("linear", "no-rows", lambda: (np.zeros((0, 8), np.float32), np.ones((3, 8), np.float32))),
     *(
         Case(

@@ -29,6 +29,10 @@ _COLUMNS = 64
 _ROWS = (64, 48, 32, 16)
 # Workgroups that keep a big GPU busy: with fewer, smaller tiles are faster than better reuse.
 _BUSY_GROUPS = 128
+# Until there are so many workgroups, some share the columns of a tile: at most so many, each with so many blocks of 32.
+_BUSY_SHARES = 512
+_MOST_SHARES = 8
+_SHARE_BLOCKS = 3
 # Kernels of a weight whose rows are features: by tiles of any size, by large ones.
 _LINEAR = ("linear", "linear_large")
 # Outputs of a workgroup of linear.cpu.wgsl: rows share unpacked weights.
@@ -162,7 +166,7 @@ def _linear(
     (m, n), whole = product.shape, Dispatch(resolve(gpu, "matmul", "columns"), {}, bindings, (1, 1, 1))
     parts = in_chunks(gpu, whole, n, feature_bytes, lambda _: whole.grid) if feature_bytes and product.size else []
     if len(parts) < 2 or product.dtype != "float32":
-        return _tiles(gpu, _LINEAR, product, x, bindings, part)
+        return _tiles(gpu, _LINEAR, product, x, bindings, part, shared=True)
     assert feature_bytes is not None
     starts = [p.bindings[0].offset // feature_bytes[0] for p in parts]
     dispatches: list[Dispatch] = []
@@ -187,27 +191,45 @@ def _tiles(
     left: Spec,
     bindings: Sequence[Binding],
     part: str | None = None,
+    *,
+    shared: bool = False,
 ) -> Plan:
     """A product of `left`'s rows by the first of two entries, or by the second where large tiles pay; in chunks of rows
-    where `left` or the product is larger than a binding may be."""
+    where `left` or the product is larger than a binding may be. `shared`: workgroups may share a tile's columns."""
     (m, n), k = product.shape, left.shape[1]
     kernel = resolve(gpu, "matmul", entries[0], dtype=half(left), weights=part)
-    constants, height, width = {"N": n, "K": k}, _CPU_ROWS, _CPU_COLUMNS
+    constants, height, width, split = {"N": n, "K": k}, _CPU_ROWS, _CPU_COLUMNS, 1
+    # `left` is the op's first argument. Every row reads the whole of the others.
+    size, widths = np.dtype(left.dtype).itemsize, {arg(0): k, out(0): n}
     if kernel.variant.target != "cpu":
-        large, height, _ = tile(m, n, whole=k % 4 == 0 and n % 4 == 0)
+        large, height, groups = tile(m, n, whole=k % 4 == 0 and n % 4 == 0)
         kernel = resolve(gpu, "matmul", entries[large], dtype=half(left), weights=part)
-        constants |= {} if large else {"ROWS": height}
         width = _LARGE if large else _COLUMNS
+        constants |= {} if large else {"ROWS": height}
+        if entries == _LINEAR and not large:
+            whole = m * max(k, n) * size <= gpu.limits["maxStorageBufferBindingSize"]
+            split = shares(groups, k) if shared and whole and product.dtype == "float32" else 1
+            constants |= {"SPLIT": split}
 
     def grid(rows: int) -> Grid:
-        return fold(-(-rows // height) * -(-n // width))
+        return fold(split * -(-rows // height) * -(-n // width))
 
     dispatch = Dispatch(kernel, constants, bindings, grid(m))
     if not product.size:
         return Plan([dispatch])
-    # `left` is the op's first argument. Every row reads the whole of the others.
-    size, widths = np.dtype(left.dtype).itemsize, {arg(0): k, out(0): n}
-    return Plan(in_chunks(gpu, dispatch, m, [widths.get(b, 0) * size for b in bindings], grid))
+    if split == 1:
+        return Plan(in_chunks(gpu, dispatch, m, [widths.get(b, 0) * size for b in bindings], grid))
+    products = replace(dispatch, bindings=[scratch(0) if b == out(0) else b for b in bindings])
+    kernel = resolve(gpu, "matmul", "sum")
+    total = Dispatch(kernel, {"SPLIT": split}, [scratch(0, "read"), out(0)], flat_grid(product.size))
+    return Plan([products, total], [Spec((split, m, n), "float32")])
+
+
+def shares(groups: int, k: int) -> int:
+    """How many workgroups share the columns of a tile where `groups` of them would leave a big GPU idle: each has some
+    blocks of 32 columns at least."""
+    blocks = -(-k // 32)
+    return max(1, min(-(-_BUSY_SHARES // max(groups, 1)), blocks // _SHARE_BLOCKS, _MOST_SHARES))
 
 
 def tile(m: int, n: int, *, whole: bool) -> tuple[bool, int, int]:
