@@ -11,6 +11,7 @@ import webxpu.bench.roofline as roofline
 from webxpu import ops
 from webxpu.bench.speeds import speed
 from webxpu.cases._fill import Fill
+from webxpu.host import bench
 from webxpu.host.bench import measure, measure_roofline
 from webxpu.host.gpu_page import GpuPage
 
@@ -22,11 +23,12 @@ def test_a_call_is_timed_and_held_against_the_devices_own_ceilings(
     monkeypatch.setattr(roofline, "READ_BYTES", 2**22)
     monkeypatch.setattr(roofline, "MULTIPLY_ROUNDS", 10)
     monkeypatch.setattr(roofline, "MULTIPLY_GROUPS", 16)
-    ceilings = measure_roofline(gpu_page, 2)
+    monkeypatch.setattr(bench, "BUSY_MS", 5)
+    ceilings = measure_roofline(gpu_page)
     assert 1e6 < ceilings.read_bytes_s < 20e12
     assert 1e6 < ceilings.flops_s < 10e15
     work = speed(ops.matvec, "64x1024", Fill((64, 1024)), Fill((1024,)), flops=2.0 * 64 * 1024)
-    found = measure(gpu_page, work, ceilings, 2)
+    found = measure(gpu_page, work, ceilings)
     assert found.kernels.startswith("matvec/")
     seconds = found.milliseconds / 1000
     assert found.bytes_s == pytest.approx(work.nbytes / seconds)

@@ -20,10 +20,9 @@ from webxpu.host.gpu_page import GpuPage
 from webxpu.host.page import chosen_adapter
 from webxpu.host.verify import about, open_gpu_page
 
-# A time is the least of so many: whatever disturbs a run only makes it longer.
-REPEATS = 10
-MAX_REPEATS = 1000
-WARM_MS = 250
+# A submit holds so much work, and a call so often.
+BUSY_MS = 40
+LEAST_COPIES, MOST_COPIES = 3, 400
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,16 @@ class Measured:
     fraction: float
 
 
-def measure_roofline(page: GpuPage, repeats: int = REPEATS) -> Roofline:
+def measure_roofline(page: GpuPage) -> Roofline:
     """The ceilings of the page's device."""
     probes = (read_probe(int(page.gpu.limits["maxStorageBufferBindingSize"])), multiply_probe())
-    return Roofline(*(_rate(page, probe, repeats) for probe in probes))
+    return Roofline(*(_rate(page, probe) for probe in probes))
 
 
-def measure(page: GpuPage, speed: Speed, roofline: Roofline, repeats: int = REPEATS) -> Measured:
+def measure(page: GpuPage, speed: Speed, roofline: Roofline) -> Measured:
     """The time of one call's dispatches, by the kernels that the device gets."""
     run = FilledRun.of(page, speed.op, speed.args, speed.kwargs)
-    seconds = _steady(run, repeats) / 1000
+    seconds = _steady(run) / 1000
     kernels = " + ".join(dict.fromkeys(d.kernel.label for d in run.plan.dispatches))
     return Measured(
         speed.op.name,
@@ -106,13 +105,13 @@ def _table(measured: Sequence[Measured]) -> Table:
     return table
 
 
-def _rate(page: GpuPage, probe: Probe, repeats: int) -> float:
+def _rate(page: GpuPage, probe: Probe) -> float:
     run = FilledRun(page, probe.name, probe.args, [probe.output], probe.plan)
-    return probe.work / (_steady(run, repeats) / 1000)
+    return probe.work / (_steady(run) / 1000)
 
 
-def _steady(run: FilledRun, repeats: int) -> float:
-    """The least milliseconds of at least `repeats` runs, and of as many as keep the device at work for WARM_MS: an idle
-    device lowers its clock and takes a while to raise it again."""
-    first = run.milliseconds(1)
-    return min(first, run.milliseconds(min(max(repeats, round(WARM_MS / max(first, 0.01))), MAX_REPEATS)))
+def _steady(run: FilledRun) -> float:
+    """The least milliseconds of a call, of as many in one submit as keep the device at work for a while: an idle device
+    lowers its clock, and takes some milliseconds to raise it again."""
+    first = run.milliseconds(1, 1)
+    return min(first, run.milliseconds(min(max(round(BUSY_MS / max(first, 0.01)), LEAST_COPIES), MOST_COPIES)))

@@ -41,7 +41,8 @@ class FilledRun:
         first, scratch = len(specs), len(specs) + len(outputs)
         inputs = [r if s else NO_RANGE for r, s in zip(ranges, specs)]
         limits = dict(page.gpu.limits)
-        self._program = encode(name, bind(plan, inputs, ranges[first:scratch], ranges[scratch:]), limits)
+        self._name, self._limits = name, limits
+        self._calls = bind(plan, inputs, ranges[first:scratch], ranges[scratch:])
         fills: list[Call] = []
         for a, r in zip(args, ranges, strict=False):
             if isinstance(a, Fill):
@@ -64,7 +65,7 @@ class FilledRun:
                 low, high = start * itemsize // 4 * 4, -(-stop * itemsize // 4) * 4
                 read.append([self._first + i, low, high - low])
                 kinds.append((i, start * itemsize - low, stop - start, spec.dtype))
-        answer, _ = self._run(read, 0)
+        answer, _ = self._run(read, 1, 0)
         found: list[list[NDArray[Any]]] = [[] for _ in self.outputs]
         at = 0
         for (_, _, nbytes), (i, skip, count, dtype) in zip(read, kinds, strict=True):
@@ -73,11 +74,13 @@ class FilledRun:
             at += nbytes
         return found
 
-    def milliseconds(self, repeats: int) -> float:
-        """The time of all dispatches together, each the least of some repeats."""
-        _, times = self._run([], repeats)
-        return math.fsum(times)
+    def milliseconds(self, copies: int, rounds: int = 3) -> float:
+        """The time of the plan's dispatches together: the least of some rounds, each of some copies in one submit."""
+        _, times = self._run([], copies, rounds)
+        count = len(self._calls)
+        return min(math.fsum(times[i : i + count]) for i in range(0, len(times), count))
 
-    def _run(self, read: Sequence[Sequence[int]], repeats: int) -> tuple[bytes, list[float]]:
-        job = {"fill": self._fill, "program": self._program, "buffers": self._buffers, "read": read, "repeats": repeats}
+    def _run(self, read: Sequence[Sequence[int]], copies: int, rounds: int) -> tuple[bytes, list[float]]:
+        program = encode(self._name, self._calls * copies, self._limits)
+        job = {"fill": self._fill, "program": program, "buffers": self._buffers, "read": read, "repeats": rounds}
         return self.page.exchange("runFilled", self._question, job)
