@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from webxpu import ops
 from webxpu.errors import ShapeError
 from webxpu.gpu.op import op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, in_chunks, out
@@ -159,6 +160,15 @@ def test_only_an_array_can_be_written_into():
     fill.spec(lambda x, y: ())
     with pytest.raises(ShapeError, match=r"^fill: y must be an array, which is written into, got list$"):
         fill(np.ones(1), [0.0])
+
+
+def test_a_plain_value_may_be_a_number_of_numpys():
+    x = np.ones((2, 3), np.float32)
+    assert ops.pad(x, axis=np.int64(1), before=np.int32(1), after=0).shape == (2, 4)
+    assert ops.nearest_upsample_2d(x[None, None], out_h=np.int64(4), out_w=np.uint8(3)).shape == (1, 1, 4, 3)
+    assert ops.alibi_slopes(np.int64(8)).tolist() == ops.alibi_slopes(8).tolist()
+    with pytest.raises(ShapeError, match=r"^pad: before must be a whole number, at least 0, got -1$"):
+        ops.pad(x, axis=0, before=np.int64(-1), after=0)
 
 
 def test_an_absent_array_has_a_range_that_nothing_binds(shift):

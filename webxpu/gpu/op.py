@@ -120,13 +120,13 @@ class Op:
             arrays = tuple(bound.pop(name, None) for name in self.arrays)
         for i in self._arrays_needed:
             check(arrays[i] is not None, self.name, self.arrays[i], "an array or a tensor", None)
-        return arrays, bound
+        return arrays, _python_numbers(bound)
 
     def _generate(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         options = dict(kwargs)
         device = options.pop("device", None)
         check(device is None or hasattr(device, "dispatch"), self.name, "device", "an open device", repr(device))
-        values = self._bound(args, options)
+        values = _python_numbers(self._bound(args, options))
         if device is not None:
             return device.dispatch(self, (), values)
         self.spec_of(**values)
@@ -183,6 +183,11 @@ def check(condition: object, op_name: str, argument: str, rule: str, got: object
     """Raises ShapeError("{op}: {argument} must be {rule}, got {value}") unless the condition holds."""
     if not condition:
         raise ShapeError(f"{op_name}: {argument} must be {rule}, got {got}")
+
+
+def _python_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values: a number of NumPy's, as a size or a product of sizes may be, is one of Python's."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
 
 
 def canonical(value: Any, op_name: str = "tensor", argument: str = "array") -> Any:
