@@ -45,5 +45,5 @@ def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_
         (dispatch,) = plan.dispatches
         assert (dispatch.kernel.label, dispatch.grid) == (f"norm_gate_up/{name}:q4_1", (groups, 1, 1))
     _, plan = ops.norm_gate_up.plan_of(wide_gpu, weight, Spec((7, 576), "float32"), gain, eps=1e-5)
-    assert [d.kernel.op for d in plan.dispatches] == ["rmsnorm", "matmul", "norm_gate_up"]
-    assert plan.scratch == [Spec((7, 576), "float32"), Spec((7, 3072), "float32")]
+    assert [d.kernel.op for d in plan.dispatches] == ["rmsnorm", "matmul", "matmul", "norm_gate_up"]
+    assert plan.scratch == [Spec(shape, "float32") for shape in ((7, 576), (7, 3072), (6, 7, 3072))]
