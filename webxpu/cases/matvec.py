@@ -48,7 +48,7 @@ def _tiny_scales(type_name: str) -> tuple[Blocks, F32]:
     return Blocks(type_name, weight.shape, data.reshape(-1)), uniform((64,), seed=2, amp=30000)
 
 
-F16 = Tolerance(1e-3, 4e-5, "one step of float16 is 9.8e-4 relative; float32 sums move small values by 2e-5")
+F16 = Tolerance(1e-3, 4e-5, "worst 9.6e-4 relative, a step of float16, and 1.5e-5 absolute on an NVIDIA H200")
 Q8 = Tolerance(1e-4, 5e-5, "worst 1.2e-4 absolute and, of smaller values, 1.4e-4 relative at 20000x32, on SwiftShader")
 Q4 = Tolerance(1e-4, 2e-5, "worst 2.3e-5 absolute at 2x2600 and 9.4e-4 relative at 9001x64, on SwiftShader")
 FFN = Tolerance(1e-4, 5e-6, "worst 2.9e-6 absolute and 4.6e-5 relative at 130x48, on SwiftShader")
