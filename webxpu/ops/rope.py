@@ -106,7 +106,8 @@ def rope(
     `transformers.models.llama.modeling_llama.apply_rotary_pos_emb` for q or for k.
 
     x          (L, H, D) float32, D even
-    positions  (L,) int32: with a table its row for each row of x, else any number; then float32 too
+    positions  (L,) int32: with a table its row for each row of x, else any number; then float32 too, on the GPU below
+               2^32 in magnitude
     table      (P, D / 2, 2) float32 of cosine and sine, see `rope_table`; None computes the angles, as that
                would
     pairs      "adjacent": channels 2 i and 2 i + 1; "half": channels i and i + D / 2 (transformers' rotate_half)
@@ -196,7 +197,7 @@ def rope_axes(
     """`rope` by several positions a row, as image models have them: block a of the channels turns by position a.
 
     x          (L, H, D) float32; adjacent channels are a pair
-    positions  (L, A) float32 or int32, negative and fractional ones too
+    positions  (L, A) float32 or int32, negative and fractional ones too; on the GPU below 2^32 in magnitude
     axes_dims  A even widths, together D: the blocks of channels, in order. Pair j of a block of width W turns by
                base ** (-2 j / W) a position: by the block's own width
     base       above 1
