@@ -10,9 +10,7 @@ from webxpu.cases.case import F32, Case, Tolerance, halves, uniform, wave
 TOLERANCE = Tolerance(
     1e-5, 2e-6, "worst 9.6e-7 absolute, and 6.5e-7 where that is more than the relative 1e-5, on SwiftShader"
 )
-HALF = Tolerance(
-    1e-3, 2e-6, "worst 9.7e-4 relative, a step of float16, on an NVIDIA H200: WGSL lets a device round either way"
-)
+HALF = Tolerance(1e-3, 2e-6, "worst 9.7e-4 relative, a step of float16, on an NVIDIA H200")
 
 
 def _waves(n: int, c: int, *rest: int) -> tuple[F32, F32, F32]:

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from webxpu.cases.case import F32, Case, Tolerance, halves, wave
 
 TOLERANCE = Tolerance(1e-5, 1e-6, "worst 2.2e-8 absolute and 6.2e-7 relative, on SwiftShader")
-HALF = Tolerance(
-    1e-3, 6e-8, "exact on an NVIDIA H200; WGSL lets a device round either way, and a step of float16 is 9.8e-4"
-)
+HALF = Tolerance(1e-3, 6e-8, "exact on an NVIDIA H200; WGSL leaves the rounding open, a step of 9.8e-4")
 
 
 def _wave(n: int, d: int) -> tuple[F32]:
