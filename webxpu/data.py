@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def data_folder(name: str) -> Path:
-    """The folder `kernels`, `bridge` or `web`."""
+    """The folder `kernels`, `bridge` or `web`. Raises FileNotFoundError where the installation is broken."""
     package = Path(__file__).parent
     for folder in (package / "_data" / name, package.parent / name):
         if folder.is_dir():

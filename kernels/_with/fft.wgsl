@@ -2,7 +2,7 @@
 // itself where SIZE is POINTS, else as a convolution with a chirp (Bluestein), for which SIZE >= 2 POINTS - 1.
 //
 // A part named before this one gives the memory for 2 SIZE values: `work_get(i)`, `work_put(i, value)`, and `meet()`,
-// behind which each of `lanes` lanes sees what the others put. The kernel declares `turns`, which kernels/fft/turns.wgsl
+// behind which each of `lanes` lanes sees what the others put. The kernel declares `turns`, which kernels/stft/turns.wgsl
 // writes: (cos, sin) of i / N of a turn for N entries, and for a chirp also i / SIZE for SIZE entries, POINTS entries of
 // the chirp, SIZE entries of its spectrum.
 

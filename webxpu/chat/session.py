@@ -88,7 +88,10 @@ class Chat:
         self.model = model
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
-        """The ids that the model is fed for these messages. The template writes its own beginning of text."""
+        """The ids that the model is fed for these messages. The template writes its own beginning of text.
+
+        Raises Unsupported where the model's file has no template, and ShapeError for a wrong message.
+        """
         if self.model.template is None:
             raise Unsupported(
                 "chat: this model's file has no chat template; use model.generate with a prompt of your own"

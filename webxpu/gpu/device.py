@@ -47,7 +47,8 @@ class Device:
         return self._allocate(Spec((shape,) if isinstance(shape, int) else tuple(shape), dtype), "tensor")
 
     def copy_range(self, tensor: Tensor, spec: Spec, offset: int) -> Tensor:
-        """A new tensor from the bytes of another, starting at `offset` of its buffer (a multiple of 4)."""
+        """A new tensor from the bytes of another, starting at `offset` of its buffer (a multiple of 4). Raises
+        DeviceError while recording."""
         if self._recording is not None:
             raise DeviceError(
                 f"slice of {tensor.spec}: a recorded slice must start at a multiple of 256 bytes, got {offset}"
@@ -75,7 +76,8 @@ class Device:
 
     @contextmanager
     def record(self, label: str = "program") -> Iterator[Program]:
-        """Captures op calls into a Program instead of running them: `with device.record() as program: ...`."""
+        """Captures op calls into a Program instead of running them: `with device.record() as program: ...`.
+        Raises DeviceError inside another recording."""
         if self._recording is not None:
             raise DeviceError(f"record: {self._recording.label!r} is still being recorded; recordings do not nest")
         self._recording = program = Program(self, label)

@@ -94,7 +94,8 @@ class Tensor:
         return self.spec.nbytes
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """The same data in another shape, `reshape(2, 3)` or `reshape((2, 3))`; one entry may be -1. No copy."""
+        """The same data in another shape, `reshape(2, 3)` or `reshape((2, 3))`; one entry may be -1. No copy.
+        Raises ShapeError."""
         sizes: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         known = int(np.prod([n for n in sizes if n != -1], dtype=np.int64))
         free = self.spec.size // known if known else 0
@@ -119,7 +120,8 @@ class Tensor:
         return self.device.copy_range(self, part, offset)
 
     async def numpy(self) -> NDArray[Any]:
-        """The values, read back; errors of earlier GPU work on this device are raised here."""
+        """The values, read back; errors of earlier GPU work on this device are raised here, and ShapeError for block
+        weights."""
         if is_block_type(self.dtype):
             raise ShapeError(f"tensor {self.spec}: block weights are not read back")
         array = np.empty(self.nbytes, np.uint8)

@@ -89,7 +89,7 @@ def frequencies(d: int, params: RopeFrequencies) -> F64:
 
 
 def frequency_params(op_name: str, d: int, base: float, scaling: object) -> RopeFrequencies:
-    """`rope_frequency_params` for an op of another name."""
+    """`rope_frequency_params` for an op of another name. Raises ShapeError."""
     check(d >= 2 and d % 2 == 0, op_name, "d", "even and at least 2", d)
     check(base > 1, op_name, "base", "above 1", base)
     if scaling is None:
