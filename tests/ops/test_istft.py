@@ -45,6 +45,13 @@ def test_the_imaginary_parts_of_the_first_and_the_middle_bin_are_dropped():
     np.testing.assert_array_equal(inverse(imag=changed), inverse())
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_dropped_may_be_anything(value):
+    imag = IMAG.copy()
+    imag[:, [0, -1]] = value
+    np.testing.assert_array_equal(inverse(imag=imag), inverse())
+
+
 @pytest.mark.parametrize(("length", "n_fft", "hop"), [(17, 8, 4), (40, 7, 3), (61, 16, 5)])
 def test_what_stft_takes_apart_is_put_together_again(length, n_fft, hop):
     x = np.sin(np.arange(length)).astype(np.float32)

@@ -58,7 +58,9 @@ def istft(
     crop = _crop(n_fft, hop_length, name)
     size = istft_length(len(real), n_fft=n_fft, hop_length=hop_length, padding=name) if length is None else length
     wide, square = window.astype(np.float64), window.astype(np.float64) ** 2
-    frames = np.fft.irfft(real.astype(np.float64) + 1j * imag, n_fft) * wide
+    spectrum = np.empty(real.shape, np.complex128)
+    spectrum.real, spectrum.imag = real, imag  # a product with 1j would carry an infinite part into the other
+    frames = np.fft.irfft(spectrum, n_fft) * wide
     total, envelope = np.zeros((2, n_fft + hop_length * (len(real) - 1)))
     for first, frame in zip(range(0, len(total), hop_length), frames):
         total[first : first + n_fft] += frame
