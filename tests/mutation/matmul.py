@@ -113,8 +113,8 @@ MUTANTS = [
     ),
     Mutant(
         OP,
-        "narrowed(a.astype(np.float64) @ b.astype(np.float64), a.dtype)",
-        "narrowed((a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32), a.dtype)",
+        "narrow(a.astype(np.float64) @ b.astype(np.float64), a)",
+        "narrow((a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32), a)",
         f"{TEST}::test_float16_is_rounded_once_from_a_wide_sum",
         "one rounding",
     ),

@@ -142,8 +142,8 @@ MUTANTS = [
     ),
     Mutant(
         OP,
-        "return narrowed(as_float64(weight) @ x.astype(np.float64), x.dtype)",
-        "return narrowed((as_float64(weight) @ x.astype(np.float64)).astype(np.float32), x.dtype)",
+        "return narrow(as_float64(weight) @ x.astype(np.float64), x)",
+        "return narrow((as_float64(weight) @ x.astype(np.float64)).astype(np.float32), x)",
         f"{TEST}::test_float16_is_rounded_once_from_a_wide_sum",
         "one rounding",
     ),

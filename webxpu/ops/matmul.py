@@ -13,7 +13,8 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, flat_grid, fold, in_chunks, out, scratch
 from webxpu.gpu.target import Gpu
-from webxpu.ops.matvec import as_float64, check_weight_of, half, narrowed
+from webxpu.ops._lines import REAL, narrow
+from webxpu.ops.matvec import as_float64, check_weight_of
 from webxpu.quant.apart import Q4G128, Q8, Apart
 from webxpu.quant.ggml import Blocks, row_nbytes, weight_part
 from webxpu.quant.q4g128 import dequantize_q4g128
@@ -50,7 +51,7 @@ def matmul(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
     K = 0 gives zeros. Raises ShapeError; Unsupported for float16 on a device without it.
     """
-    return narrowed(a.astype(np.float64) @ b.astype(np.float64), a.dtype)
+    return narrow(a.astype(np.float64) @ b.astype(np.float64), a)
 
 
 @matmul.spec
@@ -77,7 +78,7 @@ def linear(x: NDArray[Any], weight: NDArray[Any] | Blocks) -> NDArray[Any]:
 
     K = 0 gives zeros. Raises ShapeError; Unsupported for float16 on a device without it.
     """
-    return narrowed(x.astype(np.float64) @ as_float64(weight).T, x.dtype)
+    return narrow(x.astype(np.float64) @ as_float64(weight).T, x)
 
 
 @linear.spec
@@ -197,13 +198,13 @@ def _tiles(
     """A product of `left`'s rows by the first of two entries, or by the second where large tiles pay; in chunks of rows
     where `left` or the product is larger than a binding may be. `shared`: workgroups may share a tile's columns."""
     (m, n), k = product.shape, left.shape[1]
-    kernel = resolve(gpu, "matmul", entries[0], dtype=half(left), weights=part)
+    kernel = resolve(gpu, "matmul", entries[0], dtype=REAL[left.dtype], weights=part)
     constants, height, width, split = {"N": n, "K": k}, _CPU_ROWS, _CPU_COLUMNS, 1
     # `left` is the op's first argument. Every row reads the whole of the others.
     size, widths = np.dtype(left.dtype).itemsize, {arg(0): k, out(0): n}
     if kernel.variant.target != "cpu":
         large, height, groups = tile(m, n, whole=k % 4 == 0 and n % 4 == 0)
-        kernel = resolve(gpu, "matmul", entries[large], dtype=half(left), weights=part)
+        kernel = resolve(gpu, "matmul", entries[large], dtype=REAL[left.dtype], weights=part)
         width = _LARGE if large else _COLUMNS
         constants |= {} if large else {"ROWS": height}
         if entries == _LINEAR and not large:

@@ -18,6 +18,7 @@ from webxpu.gpu.kernels import Kernel, resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, compose, fold, in_chunks, out
 from webxpu.gpu.target import Gpu
+from webxpu.ops._lines import REAL, narrow
 from webxpu.ops.activation import KINDS, activation
 from webxpu.ops.elementwise import elementwise
 from webxpu.quant.apart import Q4G128, Q8, Apart
@@ -46,7 +47,7 @@ def matvec(weight: NDArray[Any] | Blocks, x: NDArray[Any]) -> NDArray[Any]:
 
     K = 0 gives zeros. Raises ShapeError; Unsupported for float16 on a device without it.
     """
-    return narrowed(as_float64(weight) @ x.astype(np.float64), x.dtype)
+    return narrow(as_float64(weight) @ x.astype(np.float64), x)
 
 
 @matvec.spec
@@ -59,7 +60,7 @@ def _(weight: Spec, x: Spec) -> Spec:
 @matvec.plan
 def _(gpu: Gpu, outputs: Sequence[Spec], weight: Spec, x: Spec) -> Plan:
     part = weight_part(weight.dtype, weight.shape)
-    kernel = resolve(gpu, "matvec", "ragged" if part.endswith("_ragged") else "kernel", dtype=half(x), weights=part)
+    kernel = _kernel_for(gpu, part, REAL[x.dtype])
     (n, k), size = weight.shape, row_nbytes(weight.dtype, weight.shape[1])
     row_bytes = None if size is None else [size, 0, np.dtype(x.dtype).itemsize]
     return _rows_plan(gpu, kernel, n, k, [arg(0), arg(1), out(0)], row_bytes)
@@ -211,10 +212,14 @@ def row_lanes(gpu: Gpu, n: int, chunks: int) -> tuple[int, int]:
 
 
 def _apart_plan(gpu: Gpu, kind: Apart, n: int, k: int) -> Plan:
-    part = kind.part(k)
-    kernel = resolve(gpu, "matvec", "ragged" if part.endswith("_ragged") else "kernel", weights=part)
+    kernel = _kernel_for(gpu, kind.part(k))
     codes, scales = kind.row_bytes(k)
     return _rows_plan(gpu, kernel, n, k, [arg(0), arg(2), out(0), arg(1)], [codes, 0, 4, scales])
+
+
+def _kernel_for(gpu: Gpu, part: str, dtype: str | None = None) -> Kernel:
+    """The kernel for weights that `part` reads."""
+    return resolve(gpu, "matvec", "ragged" if part.endswith("_ragged") else "kernel", dtype=dtype, weights=part)
 
 
 def _rows_plan(
@@ -282,14 +287,3 @@ def as_float64(weight: Any) -> F64:
     """A weight's values, for references that sum in float64."""
     values: NDArray[Any] = dequantize(weight) if isinstance(weight, Blocks) else weight
     return values.astype(np.float64)
-
-
-def narrowed(values: F64, dtype: Any) -> NDArray[Any]:
-    """The values in an output's dtype; infinite where it is too narrow for them."""
-    with np.errstate(over="ignore"):
-        return values.astype(dtype)
-
-
-def half(spec: Spec) -> str | None:
-    """The kernel dtype of a tensor: "f16" of float16."""
-    return "f16" if spec.dtype == "float16" else None
