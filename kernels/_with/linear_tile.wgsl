@@ -1,13 +1,12 @@
 // A workgroup of 4 * ROWS threads computes a tile of ROWS x 64 outputs, 4 x 4 a thread, from tiles of 32 columns of x
-// and of the weight; the next are loaded while these are used. Where tiles are few, SPLIT workgroups share a tile's
-// columns, and their sums are added up afterwards (sum.wgsl). A thread writes whole vec4s of a tile: two that write parts
-// of one would race. The quads of a row are swapped about (`place`) so that eight rows' lie in different banks.
-// weights (N, K), x (L, K), out (SPLIT, L, N); L comes from the length of out.
+// and of the weight; the next are loaded while these are used. Where tiles are few, workgroups share a tile's columns, and
+// their sums are added up afterwards (sum.wgsl). A thread writes whole vec4s of a tile: two that write parts of one would
+// race. The quads of a row are swapped about (`place`) so that eight rows' lie in different banks.
+// weights (N, K), x (L, K), out (shares, L, N); L and the number of shares come from the lengths of x and out.
 
 override N: u32;
 override K: u32;
 override ROWS: u32;
-override SPLIT: u32;
 
 @group(0) @binding(1) var<storage, read> x: array<Real>;
 @group(0) @binding(2) var<storage, read_write> out: array<Real>;
@@ -33,10 +32,12 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let rows = arrayLength(&out) / N / SPLIT;
+    let lines = arrayLength(&out) / N;
+    let rows = min(lines, select(arrayLength(&x) / max(K, 1u), lines, K == 0u));
+    let shares = lines / rows;
     let job = wid.x + wid.y * num.x;
-    let share = job % SPLIT;
-    let tile = job / SPLIT;
+    let share = job % shares;
+    let tile = job / shares;
     let across = (N + 63u) / 64u;
     let first_row = tile / across * ROWS;
     let first_feature = tile % across * 64u;
@@ -53,8 +54,8 @@ fn main(
     var sum3 = vec4<f32>();
     let x_column = local % 4u * 4u;
     let blocks = (K + 31u) / 32u;
-    let first_block = share * blocks / SPLIT;
-    let end_block = (share + 1u) * blocks / SPLIT;
+    let first_block = share * blocks / shares;
+    let end_block = (share + 1u) * blocks / shares;
 
     var next_x0 = x_quad(load_row, first_block * 32u + x_column);
     var next_x1 = x_quad(load_row, first_block * 32u + x_column + 16u);

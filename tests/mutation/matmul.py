@@ -61,11 +61,11 @@ MUTANTS = [
     ),
     Mutant(LINEAR, "blocks = (K + 31u) / 32u", "blocks = K / 32u", "matmul_q8-33x47x65", "the last block is short"),
     Mutant(
-        LINEAR, "(share + 1u) * blocks / SPLIT", "(share + 1u) * (blocks / SPLIT)", SHARED, "shares of unequal size"
+        LINEAR, "(share + 1u) * blocks / shares", "(share + 1u) * (blocks / shares)", SHARED, "shares of unequal size"
     ),
     Mutant(LINEAR, "(share * rows + row) * N", "row * N", SHARED, "a place for each share"),
     Mutant(LINEAR, "min(block + 1u, end_block - 1u)", "min(block, end_block - 1u)", SHARED, "the block that follows"),
-    Mutant(SUM, "share < SPLIT", "share < SPLIT - 1u", SHARED, "every share is added"),
+    Mutant(SUM, "at = i;", "at = i + arrayLength(&out);", SHARED, "every share is added"),
     Mutant(
         LINEAR_LARGE,
         "min(k, K - 4u) / 4u]), k < K)",

@@ -256,11 +256,12 @@ def test_workgroups_share_the_columns_of_a_tile_where_tiles_are_few(plain_gpu):
     x, weight = Spec((64, 576), "float32"), Spec((1536, 576), "q4_1")
     _, plan = ops.linear.plan_of(plain_gpu, x, weight)
     products, total = plan.dispatches
-    assert (products.kernel.label, products.constants["SPLIT"], products.grid) == ("matmul/linear:q4_1", 6, (576, 1, 1))
+    assert (products.kernel.label, products.grid) == ("matmul/linear:q4_1", (6 * 96, 1, 1))
+    assert products.constants == {"N": 1536, "K": 576, "ROWS": 16}
     assert plan.scratch == [Spec((6, 64, 1536), "float32")]
     assert products.bindings[2] == scratch(0)
     assert (total.kernel.label, total.constants, total.bindings) == (
-        "matmul/sum", {"SPLIT": 6}, [scratch(0, "read"), out(0)],
+        "matmul/sum", {}, [scratch(0, "read"), out(0)],
     )  # fmt: skip
     for groups, k, expected in [(512, 4096, 1), (511, 4096, 2), (1, 4096, 8), (1, 576, 6), (1, 192, 2), (1, 160, 1)]:
         assert shares(groups, k) == expected
@@ -271,5 +272,5 @@ def test_the_number_of_rows_is_no_constant_of_a_kernel(plain_gpu, rows):
     _, plan = ops.linear.plan_of(plain_gpu, Spec((rows, 96), "float32"), Spec((33, 96), "q4_1"))
     (dispatch,) = plan.dispatches
     assert dispatch.kernel.label == "matmul/linear:q4_1"
-    assert dispatch.constants == {"N": 33, "K": 96, "ROWS": 16, "SPLIT": 1}
+    assert dispatch.constants == {"N": 33, "K": 96, "ROWS": 16}
     assert dispatch.grid == (-(-rows // 16), 1, 1)

@@ -210,7 +210,6 @@ def _tiles(
         if entries == _LINEAR and not large:
             whole = m * max(k, n) * size <= gpu.limits["maxStorageBufferBindingSize"]
             split = shares(groups, k) if shared and whole and product.dtype == "float32" else 1
-            constants |= {"SPLIT": split}
 
     def grid(rows: int) -> Grid:
         return fold(split * -(-rows // height) * -(-n // width))
@@ -222,7 +221,7 @@ def _tiles(
         return Plan(in_chunks(gpu, dispatch, m, [widths.get(b, 0) * size for b in bindings], grid))
     products = replace(dispatch, bindings=[scratch(0) if b == out(0) else b for b in bindings])
     kernel = resolve(gpu, "matmul", "sum")
-    total = Dispatch(kernel, {"SPLIT": split}, [scratch(0, "read"), out(0)], flat_grid(product.size))
+    total = Dispatch(kernel, {}, [scratch(0, "read"), out(0)], flat_grid(product.size))
     return Plan([products, total], [Spec((split, m, n), "float32")])
 
 
