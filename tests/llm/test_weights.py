@@ -143,8 +143,8 @@ def test_a_gain_that_is_not_f32_is_refused() -> None:
 
 
 def test_a_type_without_kernels_is_refused() -> None:
-    odd = dataclasses.replace(tiny.header().tensors["output.weight"], type="q6_k")
-    with pytest.raises(Unsupported, match=r"tensor 'output\.weight' has type q6_k, which webxpu cannot compute with$"):
+    odd = dataclasses.replace(tiny.header().tensors["output.weight"], type="iq1_m")
+    with pytest.raises(Unsupported, match=r"tensor 'output\.weight' has type iq1_m, which webxpu cannot compute with$"):
         llama.weights(CONFIG, tensors(output__weight=odd))
 
 
@@ -187,8 +187,8 @@ def test_only_types_with_planes_are_split_on_their_way_and_each_piece_names_its_
     asyncio.run(upload(device, Source.parse("file:x"), weights, made))  # type: ignore[arg-type]
     [sent] = device.uploads
     assert [(t["block"], t["constants"]) for t in sent["transforms"]] == [
-        (34, {"CODE_WORDS": 8}),
-        (18, {"CODE_WORDS": 4}),
+        (34, {"CODE_WORDS": 8, "SCALE_AT": 0}),
+        (18, {"CODE_WORDS": 4, "SCALE_AT": 0}),
     ]
     assert all("fn main(" in t["module"]["code"] and t["module"]["segments"] for t in sent["transforms"])
     types = {piece["start"]: piece["transform"] for piece in sent["pieces"]}

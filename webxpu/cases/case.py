@@ -25,8 +25,8 @@ F32 = NDArray[np.float32]
 FEW_CASES = ("q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q1_0", "tq1_0", "tq2_0")
 # Those of which every op that takes weights has cases.
 MANY_CASES = tuple(name for name in BLOCK_TYPES if name not in FEW_CASES)
-# What codes, with the scale of their sub-block, reach, and the middle of codes that are never negative: the offset is so
-# many scales, added or, of the K-quants, subtracted.
+# What codes, with the scale of their sub-block, reach, and the middle of codes that are never negative: the offset is
+# so many scales, added or, of the K-quants, subtracted.
 _CODES = {
     **{"q8_0": (127, 0.0), "q4_0": (8, 0.0), "q4_1": (8, -7.0), "q5_0": (16, 0.0), "q5_1": (16, -15.5)},
     **{"q2_k": (20, 1.5), "q3_k": (64, 0.0), "q4_k": (500, 7.5), "q5_k": (1000, 15.5), "q6_k": (2048, 0.0)},
@@ -158,8 +158,9 @@ def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Block
     data = hashed(blocks * block.nbytes, seed).astype(np.uint8).reshape(blocks, block.nbytes)
     reach, middle = _CODES[type_name]
     scale = uniform((blocks, 2), seed + 1)
-    scale = (scale + np.copysign(np.float32(8e-3), scale)) / reach
-    offset = middle * scale[:, :1] + scale[:, 1:] / 4
+    scale += np.copysign(np.float32(8e-3), scale)
+    scale /= reach
+    offset = np.float32(middle) * scale[:, :1] + scale[:, 1:] / 4
     for at, values in zip(block.halves, (scale[:, :1], offset), strict=False):
         data[:, at : at + 2] = values.astype(np.float16).view(np.uint8)
     return Blocks(type_name, shape, data.reshape(-1))

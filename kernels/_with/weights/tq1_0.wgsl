@@ -8,8 +8,10 @@ const BIAS = 1.0;
 const MINIMA = false;
 const GROUP = 32u;
 
+// Of the even bytes of words.
 fn digits(bytes: vec4<u32>, powers: vec4<u32>) -> vec4<u32> {
-    return (((bytes & vec4<u32>(0x00ff00ffu)) * powers & vec4<u32>(0x00ff00ffu)) * 3u >> vec4<u32>(8u)) & vec4<u32>(0x00030003u);
+    let fractions = ((bytes & vec4<u32>(0x00ff00ffu)) * powers) & vec4<u32>(0x00ff00ffu);
+    return ((fractions * 3u) >> vec4<u32>(8u)) & vec4<u32>(0x00030003u);
 }
 
 fn codes16(i: u32, half: u32) -> vec4<u32> {
