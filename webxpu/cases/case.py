@@ -160,9 +160,10 @@ def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Block
     scale = uniform((blocks, 2), seed + 1)
     scale += np.copysign(np.float32(8e-3), scale)
     scale /= reach
-    offset = np.float32(middle) * scale[:, :1] + scale[:, 1:] / 4
-    for at, values in zip(block.halves, (scale[:, :1], offset), strict=False):
-        data[:, at : at + 2] = values.astype(np.float16).view(np.uint8)
+    data[:, block.halves[0] :][:, :2] = scale[:, :1].astype(np.float16).view(np.uint8)
+    if len(block.halves) > 1:
+        offset = middle * scale[:, :1] + scale[:, 1:] / 4
+        data[:, block.halves[1] :][:, :2] = offset.astype(np.float16).view(np.uint8)
     return Blocks(type_name, shape, data.reshape(-1))
 
 
