@@ -72,9 +72,10 @@ fn octet_quads(octet: u32) -> vec2<u32> {
 
 fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
     let i = row * (K / 32u) + octet / 4u;
-    let words = codes16(i, octet / 2u % 2u);
+    let half = octet / 2u % 2u;
+    let words = codes16(i, half);
     let pair = select(words.xy, words.zw, octet % 2u == 1u);
-    let scales = scales16(i, octet / 2u % 2u);
+    let scales = scales16(i, half);
     var sum = (codes4(pair.x) * a + codes4(pair.y) * b) * scales.x;
     if (MINIMA) {
         sum -= (a + b) * scales.y;
