@@ -1,9 +1,10 @@
-// A thread moves two neighbouring blocks of the target, because their float16 scales share a word. A block is a float16
-// scale and 4 * CODE_WORDS bytes of codes, so its words start in the middle of a word of the file.
+// A thread moves two neighbouring blocks of the target, because their float16 scales share a word. A block is 4 * CODE_WORDS
+// bytes of codes, before or after which is a float16 scale, so its words may start in the middle of a word of the file.
 // Reference: webxpu/ops/split_planes.py. raw: the chunk's blocks; stored: codes of all blocks, then their scales; span:
 // where the chunk goes.
 
 override CODE_WORDS: u32;
+override SCALE_AT: u32; // 0 or 2 * CODE_WORDS: where the scale is, in half words
 
 struct Span {
     first_block: u32, // of the chunk within its piece
@@ -36,11 +37,12 @@ fn main(
             continue;
         }
         let start = (target_block - first) * (2u * CODE_WORDS + 1u); // in half words
+        let codes = start + select(0u, 1u, SCALE_AT == 0u);
         for (var w = 0u; w < CODE_WORDS; w++) {
-            stored[target_block * CODE_WORDS + w] = half_word(start + 1u + 2u * w) | (half_word(start + 2u + 2u * w) << 16u);
+            stored[target_block * CODE_WORDS + w] = half_word(codes + 2u * w) | (half_word(codes + 2u * w + 1u) << 16u);
         }
         let place = (span.total_blocks * CODE_WORDS + 3u) / 4u * 4u + pair;
         let kept = stored[place] & ~(0xffffu << (16u * i));
-        stored[place] = kept | (half_word(start) << (16u * i));
+        stored[place] = kept | (half_word(start + SCALE_AT) << (16u * i));
     }
 }

@@ -21,6 +21,7 @@ from webxpu.formats.gguf import MAX_ENTRIES, MAX_STRINGS, metadata_value, read_g
 from webxpu.formats.window import FIRST_READ_BYTES, MAX_HEADER_BYTES
 from webxpu.gpu.plan import Spec
 from webxpu.host.fetch import asset
+from webxpu.quant.ggml import BLOCK_TYPES, nbytes
 
 # What a malformed file may take: the promise is 2 s.
 ANSWER_S = 2.0
@@ -135,12 +136,19 @@ def test_all_types_have_the_block_sizes_of_the_gguf_package():
 
 
 def test_a_type_without_kernels_is_listed_and_refused_only_when_used():
-    found = read(raw(rows=[row("k", (256, 2), 12, 0), row("new", (32,), 99, 288)], data=400))
-    assert (found.tensors["k"].type, found.tensors["k"].nbytes) == ("q4_k", 288)
+    found = read(raw(rows=[row("k", (256, 2), 23, 0), row("new", (32,), 99, 288)], data=400))
+    assert (found.tensors["k"].type, found.tensors["k"].nbytes) == ("iq4_xs", 272)
     assert (found.tensors["new"].type, found.tensors["new"].nbytes) == ("type 99", 0)
-    for name, kind in (("k", "q4_k"), ("new", "type 99")):
+    for name, kind in (("k", "iq4_xs"), ("new", "type 99")):
         with pytest.raises(Unsupported, match=f"^model.gguf: tensor '{name}' has type {kind}, which"):
             found.tensor(name).spec()
+
+
+@pytest.mark.parametrize("name", BLOCK_TYPES)
+def test_every_block_type_is_found_by_its_number_and_can_be_computed_with(name):
+    number = gguf.GGMLQuantizationType[name.upper()]
+    found = read(raw(rows=[row("w", (256, 2), number, 0)], data=1024)).tensor("w")
+    assert (found.spec(), found.nbytes) == (Spec((2, 256), name), nbytes(name, (2, 256)))
 
 
 def test_a_missing_tensor_is_named(small_file):

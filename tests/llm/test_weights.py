@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.llm import tiny
+from webxpu.cases.case import block_weight
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.gguf import TensorInfo
 from webxpu.gpu.plan import Spec
@@ -20,8 +21,10 @@ from webxpu.llm.config import Config
 from webxpu.llm.models import architectures, find, llama
 from webxpu.llm.source import Source
 from webxpu.llm.weights import Weight, Weights, allocate, pieces, read_arrays, upload
-from webxpu.quant.ggml import Blocks, dequantize, to_stored
+from webxpu.ops.split_planes import split_planes
+from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, nbytes, to_stored
 
+PLANES = [name for name, block in BLOCK_TYPES.items() if block.planes]
 CONFIG, ARRAYS = tiny.model()
 
 
@@ -110,6 +113,40 @@ def test_uploaded_pieces_put_every_stored_byte_in_its_place() -> None:
         np.testing.assert_array_equal(buffers[made[name].handle][: len(stored)], stored, err_msg=name)
 
 
+@pytest.mark.parametrize("name", BLOCK_TYPES)
+def test_stacked_tensors_of_every_block_type_are_uploaded_as_kernels_read_them(name: str) -> None:
+    """Plays the bridge, each piece in two chunks."""
+    k = 2 * max(BLOCK_TYPES[name].elements, 2)
+    blocks = block_weight(name, (5, k), seed=3)
+    first = nbytes(name, (2, k))
+    parts = info("a", name, (2, k), 0), info("b", name, (3, k), 1024)
+    parts = tuple(dataclasses.replace(p, nbytes=nbytes(name, p.shape)) for p in parts)
+    weights = {"w": Weight("w", name, (5, k), parts)}
+    contents = {"a": blocks.data[:first].tobytes(), "b": blocks.data[first:].tobytes()}
+    array = read_arrays(weights, lambda part: contents[part.name])["w"]
+    assert isinstance(array, Blocks)
+    np.testing.assert_array_equal(array.data, blocks.data)
+    made = allocate(FakeDevice(), weights)  # type: ignore[arg-type]
+    stored = np.full(made["w"].nbytes // 4, 0xAAAAAAAA, np.uint32)
+    for part, piece in zip(parts, pieces(weights, made, PLANES)["f.gguf"], strict=True):
+        raw = np.frombuffer(contents[part.name], np.uint8)
+        if piece["transform"] is None:
+            at = piece["offset"] - made["w"].offset
+            stored.view(np.uint8)[at : at + len(raw)] = raw
+            continue
+        assert PLANES[piece["transform"]] == name
+        rows = raw.reshape(-1, BLOCK_TYPES[name].nbytes)
+        for start, chunk in ((0, rows[:1]), (1, rows[1:])):
+            words = np.pad(chunk.reshape(-1), (0, -chunk.size % 4)).view(np.uint32)
+            span = np.array([start, len(chunk), piece["totalBlocks"], piece["targetBlock"]], np.uint32)
+            split_planes(words, stored, span, type=name)
+    used = nbytes(name, (5, k))
+    expected = to_stored(blocks)
+    same = stored.view(np.uint8) == expected
+    assert same.sum() >= used
+    assert not expected[~same].any()  # what is only padding stays as it was
+
+
 def test_a_missing_tensor_is_named() -> None:
     with pytest.raises(FormatError, match=r"^weights: the file has no tensor 'blk\.1\.ffn_up\.weight'$"):
         llama.weights(CONFIG, tensors(blk__1__ffn_up__weight=None))
@@ -143,8 +180,8 @@ def test_a_gain_that_is_not_f32_is_refused() -> None:
 
 
 def test_a_type_without_kernels_is_refused() -> None:
-    odd = dataclasses.replace(tiny.header().tensors["output.weight"], type="q6_k")
-    with pytest.raises(Unsupported, match=r"tensor 'output\.weight' has type q6_k, which webxpu cannot compute with$"):
+    odd = dataclasses.replace(tiny.header().tensors["output.weight"], type="iq1_m")
+    with pytest.raises(Unsupported, match=r"tensor 'output\.weight' has type iq1_m, which webxpu cannot compute with$"):
         llama.weights(CONFIG, tensors(output__weight=odd))
 
 
@@ -187,8 +224,8 @@ def test_only_types_with_planes_are_split_on_their_way_and_each_piece_names_its_
     asyncio.run(upload(device, Source.parse("file:x"), weights, made))  # type: ignore[arg-type]
     [sent] = device.uploads
     assert [(t["block"], t["constants"]) for t in sent["transforms"]] == [
-        (34, {"CODE_WORDS": 8}),
-        (18, {"CODE_WORDS": 4}),
+        (34, {"CODE_WORDS": 8, "SCALE_AT": 0}),
+        (18, {"CODE_WORDS": 4, "SCALE_AT": 0}),
     ]
     assert all("fn main(" in t["module"]["code"] and t["module"]["segments"] for t in sent["transforms"])
     types = {piece["start"]: piece["transform"] for piece in sent["pieces"]}

@@ -41,6 +41,43 @@ MUTANTS = [
     Mutant(LANES, "size / lanes) + lane / lanes", "size / lanes) + lane", "matvec_q8-130x48", "which row a lane is on"),
     Mutant(LANE_ROWS, "* ROWS;", ";", "matvec_q8-130x48", "rows of a group of lanes do not overlap"),
     Mutant(LANE_ROWS, "if (CHUNK > 8u)", "if (CHUNK > 16u)", "matvec_q8-5x1024", "x of a chunk of 16"),
+    # Blocks of 32, 128 and 256 weights: where codes and scales lie.
+    *(
+        Mutant(f"kernels/_with/weights/{kind}.wgsl", *change, f"matvec-{kind}-67x512", what)
+        for kind, what, *change in [
+            ("q5_0", "fifth bits of the second half", "(16u * half)", "(0u * half)"),
+            ("q5_0", "nibbles of the second half", "(4u * half)", "(0u * half)"),
+            ("q5_1", "fifth bits of the second half", "(16u * half)", "(0u * half)"),
+            ("q5_1", "the offset is added", "1.0, -1.0", "1.0, 1.0"),
+            ("q2_k", "the second half of 128 weights", "i % 8u / 4u * 8u", "0u"),
+            ("q2_k", "minima are high nibbles", "byte >> 4u", "byte & 15u"),
+            ("q2_k", "sixteen weights have one scale", "2u * (i % 8u) + half", "2u * (i % 8u)"),
+            ("q3_k", "the third bit of a code", "vec4<u32>(i % 8u)", "vec4<u32>(i % 4u)"),
+            ("q3_k", "scales past the eighth are high nibbles", "4u * (group / 8u)", "0u"),
+            ("q3_k", "high bits of scales", "2u * (group / 4u)", "2u * (group / 8u)"),
+            ("q4_k", "every second 32 codes are high nibbles", "4u * (i % 2u)", "0u"),
+            ("q5_k", "the fifth bit of a code", "vec4<u32>(i % 8u)", "vec4<u32>(i % 4u)"),
+            ("q6_k", "the second half of 128 weights", "4u * upper", "0u"),
+            ("q6_k", "high bits of the second half", "2u * upper]", "0u]"),
+            ("q6_k", "scales have a sign", "extractBits(bitcast<i32>(word), ", "extractBits(word, "),
+            ("q1_0", "which bits are a half's", "16u * half", "0u * half"),
+            ("tq1_0", "the fifth digit", "digit == 4u", "digit == 5u"),
+            ("tq1_0", "the four last bytes", "sixteen == 15u", "sixteen == 16u"),
+            ("tq1_0", "a product stays in its byte", "* powers) & vec4<u32>(0x00ff00ffu)", "* powers)"),
+            ("tq2_0", "the second half of 128 weights", "i % 8u / 4u * 2u", "0u"),
+        ]
+    ),
+    Mutant("kernels/_with/k_scales.wgsl", "group >= 4u", "group > 4u", "matvec-q4_k-67x512", "which scales are split"),
+    Mutant(
+        "kernels/_with/k_scales.wgsl", "(bytes.xy >> vec2<u32>(6u))", "vec2<u32>()", "matvec-q5_k-67x512", "high bits"
+    ),
+    Mutant("kernels/_with/packed_rows.wgsl", "+ BIAS", "+ 0.0", "matvec-q6_k-67x512", "codes are biased"),
+    Mutant("kernels/_with/packed_rows.wgsl", "* second.x", "* first.x", "matvec-q6_k-67x512", "halves have scales"),
+    Mutant("kernels/_with/packed_rows.wgsl", "* second.y", "* first.y", "matvec-q2_k-67x512", "halves have minima"),
+    Mutant("kernels/_with/packed_rows.wgsl", "octet / 2u % 2u", "0u", "norm_head-q6_k-1x131x256-row-1", "halves"),
+    Mutant("kernels/_with/packed_rows.wgsl", "octet % 2u == 1u", "false", "norm_head-q6_k-1x131x256-row-1", "quads"),
+    Mutant("kernels/_with/packed_rows.wgsl", "(a + b) * scales.y", "a * scales.y", "norm_qkv-q4_k-one-row", "minima"),
+    Mutant("kernels/_with/packed_rows.wgsl", "scaled - scales.y", "scaled", "gather-q4_k-6x512", "minima of rows"),
     # Codes and scales.
     Mutant("kernels/_with/bytes.wgsl", "word ^ 0x80808080u", "word", "matvec_q8-1x8", "codes have a sign"),
     Mutant("kernels/_with/nibbles.wgsl", "half ^ 0x8888u", "half", "matvec_q4g128-3x8", "codes have a sign"),

@@ -24,7 +24,7 @@ def test_rows_follow_the_history_from_the_position_on():
 
 @pytest.mark.parametrize("name", BLOCK_TYPES)
 def test_block_rows_are_decoded(name):
-    table = block_weight(name, (5, 64))
+    table = block_weight(name, (5, 256))
     np.testing.assert_array_equal(ops.embed(table, HISTORY, at(0), rows=5), dequantize(table)[HISTORY])
 
 

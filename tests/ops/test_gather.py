@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from webxpu import ops
+from webxpu.cases.case import FEW_CASES, MANY_CASES
 from webxpu.errors import ShapeError
 from webxpu.gpu.plan import Spec
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+from webxpu.quant.ggml import Blocks
 
 TABLE = np.arange(1, 13, dtype=np.float32).reshape(6, 2)
 
@@ -16,12 +17,20 @@ def test_it_is_torchs_index_select(golden):
     np.testing.assert_array_equal(out, golden("gather.out"))
 
 
-@pytest.mark.parametrize("name", BLOCK_TYPES)
+@pytest.mark.parametrize("name", MANY_CASES)
 def test_rows_of_blocks_are_what_gguf_makes_of_them(golden, name):
     table = Blocks(name, (5, 64), golden(f"linear.{name}.data").reshape(-1))
     out = ops.gather(table, np.array([4, 0, 9, 4], np.int32))
     values = golden(f"linear.{name}.values")
     np.testing.assert_array_equal(out, np.stack([values[4], values[0], np.zeros(64, np.float32), values[4]]))
+
+
+@pytest.mark.parametrize("name", FEW_CASES)
+def test_rows_of_larger_blocks_are_what_libgguf_makes_of_them(golden, name):
+    table = Blocks(name, (4, 256), golden(f"blocks.{name}.data").reshape(-1))
+    out = ops.gather(table, np.array([3, 0, 9], np.int32))
+    values = golden(f"blocks.{name}.values")
+    np.testing.assert_array_equal(out, np.stack([values[3], values[0], np.zeros(256, np.float32)]))
 
 
 def test_an_index_outside_the_table_gives_zeros():

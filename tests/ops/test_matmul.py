@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from webxpu import ops
-from webxpu.cases.case import uniform
+from webxpu.cases.case import FEW_CASES, MANY_CASES, uniform
 from webxpu.errors import ShapeError
 from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Spec, out, scratch
 from webxpu.ops.matmul import shares, tile
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+from webxpu.quant.ggml import Blocks
 from webxpu.quant.q4g128 import pack_q4, quantize_q4g128
 from webxpu.quant.q8 import pack_q8, quantize_rows
 
@@ -31,12 +31,19 @@ def test_linear_is_torchs_linear(golden):
     np.testing.assert_allclose(out, golden("linear.out"), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", BLOCK_TYPES)
+@pytest.mark.parametrize("name", MANY_CASES)
 def test_a_block_weight_is_what_gguf_makes_of_it(golden, name):
     weight = Blocks(name, (5, 64), golden(f"linear.{name}.data").reshape(-1))
     np.testing.assert_allclose(
         ops.linear(golden("linear.x"), weight), golden(f"linear.{name}.out"), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("name", FEW_CASES)
+def test_a_weight_in_larger_blocks_is_what_libgguf_makes_of_it(golden, name):
+    weight = Blocks(name, (4, 256), golden(f"blocks.{name}.data").reshape(-1))
+    out = ops.linear(golden("blocks.x"), weight)
+    np.testing.assert_allclose(out, golden(f"blocks.{name}.out"), rtol=1e-5, atol=1e-6)
 
 
 def test_sums_are_wider_than_float32():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from webxpu import ops
-from webxpu.cases.case import block_weight, uniform
+from webxpu.cases.case import FEW_CASES, MANY_CASES, block_weight, uniform
 from webxpu.errors import ShapeError, Unsupported
 from webxpu.gpu.kernels import Kernel, assemble, variants
 from webxpu.gpu.plan import Spec
@@ -26,11 +26,18 @@ def test_it_is_torchs_mv(golden):
     np.testing.assert_allclose(out, golden("matvec.out"), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", BLOCK_TYPES)
+@pytest.mark.parametrize("name", MANY_CASES)
 def test_a_block_weight_is_what_gguf_makes_of_it(golden, name):
     weight = Blocks(name, (5, 64), golden(f"linear.{name}.data").reshape(-1))
     x = golden("linear.x")
     np.testing.assert_allclose(ops.matvec(weight, x[1]), golden(f"linear.{name}.out")[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FEW_CASES)
+def test_a_weight_in_larger_blocks_is_what_libgguf_makes_of_it(golden, name):
+    weight = Blocks(name, (4, 256), golden(f"blocks.{name}.data").reshape(-1))
+    out = ops.matvec(weight, golden("blocks.x")[1])
+    np.testing.assert_allclose(out, golden(f"blocks.{name}.out")[1], rtol=1e-5, atol=1e-6)
 
 
 def test_the_sum_is_wider_than_float32():
@@ -346,8 +353,8 @@ def test_planes_past_the_limit_are_refused_by_name(plain_gpu):
 
 @pytest.mark.parametrize("name", BLOCK_TYPES)
 def test_one_kernel_serves_every_weight_type(plain_gpu, name):
-    weight = block_weight(name, (2, 64))
-    _, plan = ops.matvec.plan_of(plain_gpu, Spec(weight.shape, name), Spec((64,), "float32"))
+    weight = block_weight(name, (2, 256))
+    _, plan = ops.matvec.plan_of(plain_gpu, Spec(weight.shape, name), Spec((256,), "float32"))
     module = assemble(plan.dispatches[0].kernel)
     files = [file for file, _, _ in module.segments]
     assert (f"_with/weights/{name}.wgsl" in files, files[-1]) == (True, "matvec/kernel.wgsl")

@@ -21,6 +21,19 @@ from webxpu.quant.ggml import BLOCK_TYPES, Blocks
 
 F32 = NDArray[np.float32]
 
+# Block types with few cases: matvec, linear and gather have one of each, other ops of one or two. They differ in how
+# codes and scales are found; what is done with those is kernels/_with/packed_rows.wgsl, the same for all.
+FEW_CASES = ("q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q1_0", "tq1_0", "tq2_0")
+# Those of which every op that takes weights has cases.
+MANY_CASES = tuple(name for name in BLOCK_TYPES if name not in FEW_CASES)
+# What codes, with the scale of their sub-block, reach, and the middle of codes that are never negative: the offset is
+# so many scales, added or, of the K-quants, subtracted.
+_CODES = {
+    **{"q8_0": (127, 0.0), "q4_0": (8, 0.0), "q4_1": (8, -7.0), "q5_0": (16, 0.0), "q5_1": (16, -15.5)},
+    **{"q2_k": (20, 1.5), "q3_k": (64, 0.0), "q4_k": (500, 7.5), "q5_k": (1000, 15.5), "q6_k": (2048, 0.0)},
+    **{"q1_0": (1, 0.0), "tq1_0": (1, 0.0), "tq2_0": (1, 0.0)},
+}
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -150,11 +163,14 @@ def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Block
         )
     blocks = shape[0] * shape[1] // block.elements
     data = hashed(blocks * block.nbytes, seed).astype(np.uint8).reshape(blocks, block.nbytes)
-    scale = uniform((blocks, 2), seed + 1) / (127 if type_name == "q8_0" else 8)
-    scale += np.copysign(np.float32(1e-3), scale)
-    data[:, :2] = scale[:, :1].astype(np.float16).view(np.uint8)
-    if type_name == "q4_1":
-        data[:, 2:4] = (-7 * scale[:, :1] + scale[:, 1:] / 4).astype(np.float16).view(np.uint8)
+    reach, middle = _CODES[type_name]
+    scale = uniform((blocks, 2), seed + 1)
+    scale += np.copysign(np.float32(8e-3), scale)
+    scale /= reach
+    data[:, block.halves[0] :][:, :2] = scale[:, :1].astype(np.float16).view(np.uint8)
+    if len(block.halves) > 1:
+        offset = middle * scale[:, :1] + scale[:, 1:] / 4
+        data[:, block.halves[1] :][:, :2] = offset.astype(np.float16).view(np.uint8)
     return Blocks(type_name, shape, data.reshape(-1))
 
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.cases.case import Case, Tolerance, hashed
+from webxpu.cases.case import MANY_CASES, Case, Tolerance, hashed
 from webxpu.cases.project import weight_of
 from webxpu.llm.state import State
-from webxpu.quant.ggml import BLOCK_TYPES
 
 TOLERANCE = Tolerance(1e-6, 1e-6, "a decoded weight is a product and a sum, which a GPU may fuse; exact on SwiftShader")
 
@@ -27,8 +26,9 @@ def _outside(type_name: str) -> tuple[Any, ...]:
 CASES = [
     *(
         Case("embed", f"{t}-one-row", partial(_case, t, 67, 96, 7), {"rows": 1}, quick=t == "q8_0")
-        for t in ("f32", *BLOCK_TYPES)
+        for t in ("f32", *MANY_CASES)
     ),
+    Case("embed", "q6_k-one-row", partial(_case, "q6_k", 67, 256, 7), {"rows": 1}),
     *(
         Case("embed", f"{t}-{rows}x{k}", partial(_case, t, 67, k, 3), {"rows": rows})
         for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32)]

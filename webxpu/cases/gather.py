@@ -5,10 +5,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.cases.case import EXACT, F32, Case, Tolerance, block_weight, distinct
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+from webxpu.cases.case import EXACT, F32, FEW_CASES, MANY_CASES, Case, Tolerance, block_weight, distinct
+from webxpu.quant.ggml import Blocks
 
 TOLERANCE = EXACT
+# w = d * code + m is fused on some devices and not on others.
+FUSED = Tolerance(2e-7, 1e-7, "one rounding more or less")
+_OFFSET = ("q5_1", "q2_k", "q4_k", "q5_k")
 _OUTSIDE = [0, -1, 6, 7, 3, -100, 2, 1000, -(2**31), 2**31 - 1]
 
 
@@ -39,11 +42,14 @@ CASES = [
             f"{t}-{r}x{d}",
             partial(_blocks, t, r, d),
             quick=d == 96,
-            # w = d * code + m is fused on some devices and not on others.
-            tolerance=Tolerance(2e-7, 1e-7, "one rounding more or less") if t == "q4_1" else None,
+            tolerance=FUSED if t == "q4_1" else None,
         )
-        for t in BLOCK_TYPES
+        for t in MANY_CASES
         for r, d in [(6, 96), (130, 32)]
+    ),
+    *(
+        Case("gather", f"{t}-6x512", partial(_blocks, t, 6, 512), tolerance=FUSED if t in _OFFSET else None)
+        for t in FEW_CASES
     ),
     *(Case("gather", f"{t}-6x{d}", partial(_blocks, t, 6, d)) for t in ("f16", "bf16") for d in (40, 33)),
 ]

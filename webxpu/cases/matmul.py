@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.cases.case import F32, Case, Tolerance, block_weight, uniform, wave
+from webxpu.cases.case import F32, FEW_CASES, MANY_CASES, Case, Tolerance, block_weight, uniform, wave
 from webxpu.cases.matvec import F16, q4_weight, q8_weight
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+from webxpu.quant.ggml import Blocks
 
 TOLERANCE = Tolerance(1e-5, 2e-5, "worst 8.6e-6 absolute at 1x64x300 and 3e-5 relative at 65x66x33, on SwiftShader")
 # M, N, K, around tiles of 16, 32, 48, 64 and 128 rows and of 64 and 128 columns.
@@ -77,9 +77,10 @@ CASES = [
     *(Case("linear", f"f32-{m}x{n}x{k}", partial(_linear, m, n, k), quick=m == 33) for m, n, k in SHAPES),
     *(
         Case("linear", f"{t}-{m}x{n}x{k}", partial(_blocks, t, m, n, k), quick=m == 17 and t != "bf16")
-        for t in BLOCK_TYPES
+        for t in MANY_CASES
         for m, n, k in [(17, 70, 96), (3, 129, 32)]
     ),
+    *(Case("linear", f"{t}-5x9x256", partial(_blocks, t, 5, 9, 256)) for t in FEW_CASES),
     *(
         Case("linear", f"{t}-{m}x{n}x{k}", partial(_blocks, t, m, n, k))
         for t in ("f16", "bf16")

@@ -6,7 +6,19 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.cases.case import F32, Case, Tolerance, block_weight, code_wave, hashed, scale_wave, uniform, wave
+from webxpu.cases.case import (
+    F32,
+    FEW_CASES,
+    MANY_CASES,
+    Case,
+    Tolerance,
+    block_weight,
+    code_wave,
+    hashed,
+    scale_wave,
+    uniform,
+    wave,
+)
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks
 from webxpu.quant.q4g128 import pack_q4
 from webxpu.quant.q8 import pack_q8
@@ -42,7 +54,7 @@ def _tiny_scales(type_name: str) -> tuple[Blocks, F32]:
     block = BLOCK_TYPES[type_name]
     weight = block_weight(type_name, (5, 64), seed=1)
     data = weight.data.reshape(-1, block.nbytes).copy()
-    for i in range(0, {"q4_1": 4}.get(type_name, 2), 2):
+    for i in block.halves:
         small = (hashed(len(data), i) % 1000 + 20).astype(np.uint16)
         data[:, i : i + 2] = small.view(np.uint8).reshape(-1, 2)
     return Blocks(type_name, weight.shape, data.reshape(-1)), uniform((64,), seed=2, amp=30000)
@@ -132,9 +144,10 @@ CASES = [
     Case("matvec", "many-rows", lambda: _waves(20_000, 32)),
     *(
         Case("matvec", f"{t}-{n}x{k}", partial(_blocks, t, n, k), quick=k == 576 and t != "bf16")
-        for t in BLOCK_TYPES
+        for t in MANY_CASES
         for n, k in [(1, 32), (7, 576), (130, 96), (5, 1056)]
     ),
+    *(Case("matvec", f"{t}-67x512", partial(_blocks, t, 67, 512)) for t in FEW_CASES),
     *(
         Case("matvec", f"{t}-{n}x{k}", partial(_blocks, t, n, k))
         for t in ("f16", "bf16")

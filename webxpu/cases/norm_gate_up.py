@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.cases.case import Case, Tolerance, uniform, wave
+from webxpu.cases.case import MANY_CASES, Case, Tolerance, uniform, wave
 from webxpu.cases.project import weight_of
 from webxpu.ops.activation import KINDS
-from webxpu.quant.ggml import BLOCK_TYPES
 
 TOLERANCE = Tolerance(2e-5, 3e-6, "worst 7.3e-7 absolute on SwiftShader, where a sum or gelu's tail cancels")
 
@@ -27,8 +26,9 @@ CASES = [
     Case("glu", "4x300", partial(_glu, 4, 300), quick=True),
     *(
         Case("norm_gate_up", f"{t}-65x96", partial(_norm, t, 1, 65, 96), {"eps": 1e-5})
-        for t in ("f32", *BLOCK_TYPES)
+        for t in ("f32", *MANY_CASES)
     ),
+    Case("norm_gate_up", "q4_k-65x256", partial(_norm, "q4_k", 1, 65, 256), {"eps": 1e-5}),
     *(Case("norm_gate_up", f"{t}-ragged", partial(_norm, t, 1, 5, 44), {"eps": 1e-5}) for t in ("f16", "bf16")),
     Case("norm_gate_up", "smollm2", partial(_norm, "q4_1", 1, 1536, 576), {"eps": 1e-5}, quick=True),
     *(

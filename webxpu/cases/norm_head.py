@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.cases.case import Case, Tolerance, uniform
+from webxpu.cases.case import MANY_CASES, Case, Tolerance, uniform
 from webxpu.cases.project import weight_of
 from webxpu.llm.state import State
-from webxpu.quant.ggml import BLOCK_TYPES
 
 TOLERANCE = Tolerance(1e-5, 1e-5, "worst 3.9e-6 absolute at K = 576 on SwiftShader, where a sum cancels")
 
@@ -27,6 +26,7 @@ def _ties() -> tuple[Any, ...]:
 
 
 _SHAPES = [("q8_0", 1, 4099, 576, 1), ("f32", 1, 1, 4, 1), ("f32", 1, 63, 36, 1), ("q4_0", 1, 64, 64, 1)]
+_LARGE_BLOCKS = [("q6_k", 1, 131, 256, 1)]
 _RAGGED = [("f16", 1, 70, 44, 1), ("bf16", 1, 70, 44, 1)]
 _ROWS = [("f32", 5, 67, 32, 3), ("q4_1", 3, 40, 32, 3), ("f32", 3, 5, 8, 9), ("f32", 3, 5, 8, 0)]
 
@@ -34,12 +34,12 @@ CASES = [
     *(
         Case(op, f"{t}-131x96", partial(_head, t, 1, 131, 96), {"eps": 1e-5})
         for op in ("norm_head", "norm_head_argmax")
-        for t in ("f32", *BLOCK_TYPES)
+        for t in ("f32", *MANY_CASES)
     ),
     *(
         Case(op, f"{t}-{rows}x{v}x{k}-row-{n}", partial(_head, t, rows, v, k, n), {"eps": 1e-5}, quick=v == 4099)
         for op in ("norm_head", "norm_head_argmax")
-        for t, rows, v, k, n in [*_SHAPES, *_RAGGED, *_ROWS]
+        for t, rows, v, k, n in [*_SHAPES, *_LARGE_BLOCKS, *_RAGGED, *_ROWS]
     ),
     Case("norm_head_argmax", "ties", _ties, {"eps": 1e-5}),
 ]  # fmt: skip

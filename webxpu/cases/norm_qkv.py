@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.cases.case import Case, Tolerance, uniform
+from webxpu.cases.case import MANY_CASES, Case, Tolerance, uniform
 from webxpu.cases.project import weight_of
 from webxpu.llm.state import State
 from webxpu.ops.rope import rope_table
-from webxpu.quant.ggml import BLOCK_TYPES
 
 TOLERANCE = Tolerance(1e-5, 1e-5, "worst 3.6e-6 absolute at K = 576 on SwiftShader, where a sum cancels")
 
@@ -55,8 +54,9 @@ CASES = [
     Case("rope_write", "past-the-table", partial(_write, 5, 2, 1, 8, 20, 5, 256, 22), _kw(2, 1, "half")),
     *(
         Case("norm_qkv", f"{t}-one-row", partial(_norm, t, 1, 96, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5))
-        for t in ("f32", *BLOCK_TYPES)
+        for t in ("f32", *MANY_CASES)
     ),
+    Case("norm_qkv", "q4_k-one-row", partial(_norm, "q4_k", 1, 256, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5)),
     *(
         Case("norm_qkv", f"{t}-ragged", partial(_norm, t, 1, 44, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5))
         for t in ("f16", "bf16")

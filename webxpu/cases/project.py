@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.cases.case import Case, Tolerance, block_weight, uniform
-from webxpu.quant.ggml import BLOCK_TYPES
+from webxpu.cases.case import MANY_CASES, Case, Tolerance, block_weight, uniform
 
 TOLERANCE = Tolerance(1e-5, 1e-5, "worst 2.2e-6 absolute at K = 1536 on SwiftShader, where a sum cancels")
 
@@ -32,7 +31,7 @@ def _no_keys() -> tuple[Any, ...]:
     return weight, acc, stats, residual
 
 
-_TYPES = ("f32", *BLOCK_TYPES)
+_TYPES = ("f32", *MANY_CASES)
 
 CASES = [
     *(Case("project", f"{t}-65x96", partial(_project, t, 1, 65, 96)) for t in _TYPES),
@@ -40,8 +39,11 @@ CASES = [
         Case("project", f"{t}-{n}x{k}", partial(_project, t, 1, n, k), quick=k == 1536)
         for t, n, k in [("q4_1", 576, 1536), ("f32", 3, 36), ("f32", 1, 4), ("q8_0", 64, 2080), ("f16", 5, 44)]
     ),
+    Case("project", "q5_0-65x96", partial(_project, "q5_0", 1, 65, 96)),
+    Case("project", "q6_k-65x512", partial(_project, "q6_k", 1, 65, 512)),
     *(Case("project", f"{t}-rows", partial(_project, t, 5, 33, 64)) for t in ("f32", "q4_0")),
     *(Case("attend_project", f"{t}-65x3x4x32", partial(_attend, t, 1, 65, 3, 4, 32)) for t in _TYPES),
+    Case("attend_project", "q4_k-65x4x4x64", partial(_attend, "q4_k", 1, 65, 4, 4, 64)),
     *(
         Case("attend_project", f"{t}-{n}x{h}x{p}x{d}", partial(_attend, t, 1, n, h, p, d), quick=p == 8)
         for t, n, h, p, d in [

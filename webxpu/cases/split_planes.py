@@ -13,10 +13,11 @@ TOLERANCE = EXACT
 
 def _chunk(type_name: str, first: int, count: int, total: int, target: int = 0) -> tuple[Any, ...]:
     """`count` blocks into a tensor of `total` that already holds other bytes."""
-    data = block_weight(type_name, (count, 32), seed=first).data
+    k = BLOCK_TYPES[type_name].elements
+    data = block_weight(type_name, (count, k), seed=first).data
     assert len(data) == count * BLOCK_TYPES[type_name].nbytes
     raw = np.concatenate([data, np.zeros(-len(data) % 4, np.uint8)]).view(np.uint32)
-    stored = hashed(stored_nbytes(type_name, (total, 32)) // 4, seed=total)
+    stored = hashed(stored_nbytes(type_name, (total, k)) // 4, seed=total)
     return raw, stored, np.array([first, count, total, target], np.uint32)
 
 
@@ -32,4 +33,8 @@ CASES = [
         ("inside", (3, 65, 400, 128)),
         ("to-the-end", (60, 67, 128, 1)),
     ]
+] + [
+    Case("split_planes", f"{t}-{name}", partial(_chunk, t, *span), {"type": t})
+    for t in ("q5_0", "q6_k")  # a scale before codes of five words; one after codes
+    for name, span in [("odd-both", (7, 130, 200)), ("inside", (3, 65, 400, 128))]
 ]

@@ -11,7 +11,7 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold
 from webxpu.gpu.target import Gpu
-from webxpu.quant.ggml import BLOCK_TYPES, planes_nbytes
+from webxpu.quant.ggml import BLOCK_TYPES, planes_nbytes, split_blocks
 
 # Blocks that a workgroup moves: two a thread.
 _GROUP_BLOCKS = 128
@@ -32,10 +32,11 @@ def split_planes(raw: NDArray[np.uint32], stored: NDArray[np.uint32], span: NDAr
     block = BLOCK_TYPES[type]
     first, count, total, target = (int(v) for v in span)
     blocks = raw.view(np.uint8)[: count * block.nbytes].reshape(count, block.nbytes)
+    moved = split_blocks(type, blocks)
     codes, scales = np.split(stored.view(np.uint8), [planes_nbytes(type, total)[0]])
     place = slice(target + first, target + first + count)
-    codes[: total * (block.nbytes - 2)].reshape(total, -1)[place] = blocks[:, 2:]
-    scales[: total * 2].reshape(total, 2)[place] = blocks[:, :2]
+    codes[: total * (block.nbytes - 2)].reshape(total, -1)[place] = moved[0]
+    scales[: total * 2].reshape(total, 2)[place] = moved[1]
 
 
 @split_planes.spec
@@ -53,6 +54,6 @@ def _(gpu: Gpu, outputs: Sequence[Spec], raw: Spec, stored: Spec, span: Spec, *,
     block = BLOCK_TYPES[type]
     # A pair of blocks shares a word of the scales, so a chunk that starts at an odd block needs one thread more.
     groups = fold(-(-(raw.nbytes // block.nbytes + 1) // _GROUP_BLOCKS))
-    constants = {"CODE_WORDS": (block.nbytes - 2) // 4}
+    constants = {"CODE_WORDS": (block.nbytes - 2) // 4, "SCALE_AT": block.halves[0] // 2}
     kernel = resolve(gpu, "split_planes")
     return Plan([Dispatch(kernel, constants, [arg(0), arg(1, "read_write"), arg(2, "uniform")], groups)])

@@ -6,22 +6,32 @@ Layouts: https://github.com/ggml-org/llama.cpp/blob/b4000/ggml/src/ggml-common.h
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import ShapeError
+from webxpu.quant.floats import F32, U8, bf16, f16
+from webxpu.quant.k_quants import q2_k, q3_k, q4_k, q5_k, q6_k
+from webxpu.quant.one_bit import q1_0, tq1_0, tq2_0
 
 
 @dataclass(frozen=True)
 class BlockType:
-    """A weight type: `elements` weights in `nbytes` bytes. `planes`: the GPU copy is split, see `to_stored`."""
+    """A weight type: `elements` weights in `nbytes` bytes, of which the float16 scale and, of some types, the float16
+    offset or scale of offsets begin at `halves`."""
 
     name: str
     elements: int
     nbytes: int
-    planes: bool = False
+    halves: tuple[int, ...] = ()
+
+    @property
+    def planes(self) -> bool:
+        """Whether the GPU copy is split, see `to_stored`: that of blocks which are no whole number of words."""
+        return self.elements > 1 and self.nbytes % 4 != 0
 
 
 BLOCK_TYPES = {
@@ -29,9 +39,19 @@ BLOCK_TYPES = {
     for t in (
         BlockType("f16", 1, 2),
         BlockType("bf16", 1, 2),
-        BlockType("q8_0", 32, 34, planes=True),
-        BlockType("q4_0", 32, 18, planes=True),
-        BlockType("q4_1", 32, 20),
+        BlockType("q8_0", 32, 34, (0,)),
+        BlockType("q4_0", 32, 18, (0,)),
+        BlockType("q4_1", 32, 20, (0, 2)),
+        BlockType("q5_0", 32, 22, (0,)),
+        BlockType("q5_1", 32, 24, (0, 2)),
+        BlockType("q2_k", 256, 84, (80, 82)),
+        BlockType("q3_k", 256, 110, (108,)),
+        BlockType("q4_k", 256, 144, (0, 2)),
+        BlockType("q5_k", 256, 176, (0, 2)),
+        BlockType("q6_k", 256, 210, (208,)),
+        BlockType("q1_0", 128, 18, (0,)),
+        BlockType("tq1_0", 256, 54, (52,)),
+        BlockType("tq2_0", 256, 66, (64,)),
     )
 }
 
@@ -107,13 +127,16 @@ def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
 
 def part_chunk(part: str) -> int:
     """`CHUNK` of a weight part: the consecutive weights that one lane takes at a time."""
-    chunks = {"f16": 8, "bf16": 8, "q8_0": 16, "q4_0": 32, "q4_1": 32, "q8": 16, "q4g128": 32}
-    return chunks.get(part.removeprefix("apart/"), 4)
+    name = part.removeprefix("apart/")
+    chunks = {"f16": 8, "bf16": 8, "q8_0": 16, "q8": 16, "q4g128": 32}
+    block = BLOCK_TYPES.get(name)
+    return chunks.get(name, 32 if block and block.elements > 1 else 4)
 
 
 def dequantize(blocks: Blocks) -> NDArray[np.float32]:
-    """The weights as float32, `shape`. Bit for bit what `gguf.quants.dequantize` gives."""
-    return _DEQUANTIZE[blocks.type](blocks.data).reshape(blocks.shape)
+    """The weights as float32, `shape`. Bit for bit what `gguf.quants.dequantize` gives (of Q1_0: `libgguf`)."""
+    rows = blocks.data.reshape(-1, BLOCK_TYPES[blocks.type].nbytes)
+    return _DEQUANTIZE[blocks.type](rows).reshape(blocks.shape)
 
 
 def to_stored(blocks: Blocks) -> NDArray[np.uint8]:
@@ -122,40 +145,58 @@ def to_stored(blocks: Blocks) -> NDArray[np.uint8]:
     block = BLOCK_TYPES[blocks.type]
     if not block.planes:
         return _padded(blocks.data, 4)
-    rows = blocks.data.reshape(-1, block.nbytes)  # the float16 scale comes first in every block
-    return np.concatenate([_padded(rows[:, 2:].reshape(-1), 16), _padded(rows[:, :2].reshape(-1), 16)])
+    codes, scales = split_blocks(blocks.type, blocks.data.reshape(-1, block.nbytes))
+    return np.concatenate([_padded(codes.reshape(-1), 16), _padded(scales.reshape(-1), 16)])
+
+
+def split_blocks(type_name: str, rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Blocks (B, nbytes) of a type with planes as codes (B, nbytes - 2), which are all but the scale in the file's
+    order, and scales (B, 2)."""
+    at = BLOCK_TYPES[type_name].halves[0]
+    return np.concatenate([rows[:, :at], rows[:, at + 2 :]], axis=1), rows[:, at : at + 2]
 
 
 def _padded(data: NDArray[np.uint8], multiple: int) -> NDArray[np.uint8]:
     return np.concatenate([data, np.zeros(-len(data) % multiple, np.uint8)])
 
 
-def _f16(data: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(data).view(np.float16).astype(np.float32)
+def _q8_0(rows: U8) -> F32:
+    # d: float16, 32 int8 codes; w = d * code
+    return f16(rows[:, :2]) * np.ascontiguousarray(rows[:, 2:]).view(np.int8).astype(np.float32)
 
 
-def _bf16(data: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return (np.ascontiguousarray(data).view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-
-
-def _q8_0(data: NDArray[np.uint8]) -> NDArray[np.float32]:
-    rows = data.reshape(-1, 34)  # d: float16, 32 int8 codes; w = d * code
-    return _f16(rows[:, :2]) * np.ascontiguousarray(rows[:, 2:]).view(np.int8).astype(np.float32)
-
-
-def _nibbles(data: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _nibbles(data: U8) -> U8:
     # Byte j holds weight j in its low nibble and weight j + 16 in its high nibble.
-    return np.concatenate([data & 15, data >> 4], axis=1).astype(np.float32)
+    return np.concatenate([data & 15, data >> 4], axis=1)
 
 
-def _q4_0(data: NDArray[np.uint8]) -> NDArray[np.float32]:
-    rows = data.reshape(-1, 18)  # d: float16, 16 bytes of nibbles; w = d * (code - 8)
-    return _f16(rows[:, :2]) * (_nibbles(rows[:, 2:]) - np.float32(8))
+def _fives(high: U8, low: U8) -> F32:
+    # Bit j of four bytes is the fifth bit of weight j.
+    return (_nibbles(low) | np.unpackbits(high, axis=1, bitorder="little") << 4).astype(np.float32)
 
 
-def _q4_1(data: NDArray[np.uint8]) -> NDArray[np.float32]:
-    rows = data.reshape(-1, 20)  # d, m: float16, 16 bytes of nibbles; w = d * code + m
-    return _f16(rows[:, :2]) * _nibbles(rows[:, 4:]) + _f16(rows[:, 2:4])
+def _q4_0(rows: U8) -> F32:
+    # d: float16, 16 bytes of nibbles; w = d * (code - 8)
+    return f16(rows[:, :2]) * (_nibbles(rows[:, 2:]).astype(np.float32) - np.float32(8))
 
 
-_DEQUANTIZE = {"f16": _f16, "bf16": _bf16, "q8_0": _q8_0, "q4_0": _q4_0, "q4_1": _q4_1}
+def _q4_1(rows: U8) -> F32:
+    # d, m: float16, 16 bytes of nibbles; w = d * code + m
+    return f16(rows[:, :2]) * _nibbles(rows[:, 4:]).astype(np.float32) + f16(rows[:, 2:4])
+
+
+def _q5_0(rows: U8) -> F32:
+    # d: float16, 4 bytes of fifth bits, 16 bytes of nibbles; w = d * (code - 16)
+    return f16(rows[:, :2]) * (_fives(rows[:, 2:6], rows[:, 6:]) - np.float32(16))
+
+
+def _q5_1(rows: U8) -> F32:
+    # d, m: float16, 4 bytes of fifth bits, 16 bytes of nibbles; w = d * code + m
+    return f16(rows[:, :2]) * _fives(rows[:, 4:8], rows[:, 8:]) + f16(rows[:, 2:4])
+
+
+_DEQUANTIZE: dict[str, Callable[[U8], F32]] = {
+    **{"f16": f16, "bf16": bf16, "q8_0": _q8_0, "q4_0": _q4_0, "q4_1": _q4_1, "q5_0": _q5_0, "q5_1": _q5_1},
+    **{"q2_k": q2_k, "q3_k": q3_k, "q4_k": q4_k, "q5_k": q5_k, "q6_k": q6_k},
+    **{"q1_0": q1_0, "tq1_0": tq1_0, "tq2_0": tq2_0},
+}
