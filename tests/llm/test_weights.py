@@ -13,7 +13,7 @@ import pytest
 
 from tests.llm import tiny
 from webxpu.errors import FormatError, Unsupported
-from webxpu.formats.gguf import TensorInfo
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.gpu.plan import Spec
 from webxpu.gpu.target import Gpu
 from webxpu.llm.config import Config

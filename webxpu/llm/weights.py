@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import FormatError, Unsupported
-from webxpu.formats.gguf import TensorInfo
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.gpu.device import Device
 from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Spec

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webxpu import ops
-from webxpu.formats.gguf import TensorInfo
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.weights import Weights
