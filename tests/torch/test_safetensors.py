@@ -15,20 +15,6 @@ from webxpu.formats.safetensors import DTYPE_BITS, read_safetensors
 
 FILES, MUTATIONS = 40, 4_000
 DTYPES = ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c8"]
-    "float64",
-    "float32",
-    "float16",
-    "int64",
-    "int32",
-    "int16",
-    "int8",
-    "uint64",
-    "uint32",
-    "uint16",
-    "uint8",
-    "bool",
-    "complex64",
-]
 # What the package reads though its meaning is open: a name twice (its format document forbids it), other keys in an
 # entry, an entry that is an array of its three fields, and shapes that no tensor has.
 STRICTER = (
