@@ -263,6 +263,13 @@ def test_the_largest_hostile_header_is_refused_within_two_seconds(name: str) -> 
     assert time.process_time() - began < ANSWER_S
 
 
+def test_one_tensor_more_than_there_may_be_is_refused() -> None:
+    table = {f"{i:05}": entry(0, 0, [0]) for i in range(65_537)}
+    assert "the header at byte 8 must be of at most 65536 tensors, got 65537 (bytes 7b" in refusal(file_of(table))
+    del table["00000"]
+    assert len(read(file_of(table)).tensors) == 65_536
+
+
 def test_as_many_tensors_as_there_may_be_are_read_within_two_seconds() -> None:
     data = file_of({f"model.{i:08}": entry(4 * i, 4 * i + 4, [1, 1, 1, 1]) for i in range(65_536)}, 4 * 65_536)
     began = time.process_time()
@@ -331,6 +338,14 @@ def test_an_index_of_a_thousand_and_one_files_is_refused_before_any_is_opened() 
     with pytest.raises(FormatError, match=r"weight_map must name at most 1000 files, got 1001$"):
         read_folder({INDEX: json.dumps(index).encode()}, opened)
     assert opened == []
+
+
+def test_an_index_of_which_less_comes_than_there_is_is_refused() -> None:
+    async def short(start: int, nbytes: int) -> tuple[bytes, int]:
+        return b"{}", 99
+
+    with pytest.raises(FormatError, match=f"^{INDEX}: must be complete, to byte 99, got 2 bytes$"):
+        asyncio.run(read_sharded(short, reader))  # type: ignore[arg-type]
 
 
 def test_an_index_longer_than_any_is_refused() -> None:
