@@ -5,6 +5,7 @@ import json
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm.hf_config import config_from_hf, file_name
 from webxpu.llm.models import llama
 
@@ -61,8 +62,6 @@ def test_the_tensors_of_a_model_are_those_that_transformers_saves(kind):
 
     class Table(dict):
         def get(self, name):
-            from webxpu.formats.tensor_info import TensorInfo
-
             asked.append(name)
             return TensorInfo(name, "f32", tuple(state[name].shape), 0, 0, "f")
 

@@ -6,7 +6,10 @@ import random
 
 import numpy as np
 import pytest
-from safetensors import SafetensorError, deserialize, numpy, torch
+import torch
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save
+from safetensors.torch import save as save_torch
 
 from tests.formats.files import reader
 from tests.formats.test_safetensors import MALFORMED, entry, file_of
@@ -36,7 +39,7 @@ def written(rng):
         shape = tuple(rng.integers(0 if rng.random() < 0.1 else 1, 6, int(rng.integers(0, 5))).tolist())
         arrays[f"blöck \n.{i}\"\\'"] = np.asarray(rng.standard_normal(shape) * 50).astype(rng.choice(DTYPES))
     metadata = {"é": "ü\n", "format": "np"} if rng.random() < 0.5 else None
-    return arrays, metadata, numpy.save(arrays, metadata)
+    return arrays, metadata, save(arrays, metadata)
 
 
 def test_random_files_of_the_package_read_equal(rng):
@@ -52,9 +55,7 @@ def test_random_files_of_the_package_read_equal(rng):
 
 
 def test_bfloat16_of_torch_reads_equal():
-    import torch as t
-
-    data = torch.save({"a": t.arange(6, dtype=t.bfloat16).reshape(2, 3)})
+    data = save_torch({"a": torch.arange(6, dtype=torch.bfloat16).reshape(2, 3)})
     info = read(data).tensor("a")
     assert (info.type, info.shape) == ("bf16", (2, 3))
     bits = np.frombuffer(data, np.uint16, 6, info.start).astype(np.uint32) << 16
