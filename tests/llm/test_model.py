@@ -11,11 +11,12 @@ import gguf
 import numpy as np
 import pytest
 
+from tests.formats.files import raw, read, row
 from tests.llm import tiny
 from tests.llm.fake_bridge import FakeBridge
 from webxpu.errors import FetchError, FormatError, KernelError, OutOfMemory, ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
-from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load
+from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load, vocab_of
 
 NAME = tiny.FILE.name
 
@@ -141,6 +142,11 @@ def test_an_unknown_architecture_and_a_header_that_lacks_numbers_are_refused(tmp
     with pytest.raises(FormatError, match=r"^metadata: llama\.embedding_length is missing$"):
         loaded(bridge, written(tmp_path / "llama.gguf", "llama", embedding))
     assert "create" not in bridge.calls
+
+
+def test_an_embedding_that_is_a_single_number_has_no_rows() -> None:
+    assert vocab_of(read(raw(rows=[row("token_embd.weight", (), 0, 0)], data=4))) == 0
+    assert vocab_of(read(raw())) == 0
 
 
 def test_a_split_model_is_read_and_uploaded_from_all_its_files(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.llm import tiny
 from webxpu.cases.case import block_weight
 from webxpu.errors import FormatError, Unsupported
-from webxpu.formats.gguf import TensorInfo
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.gpu.plan import Spec
 from webxpu.gpu.target import Gpu
 from webxpu.llm.config import Config
@@ -173,10 +173,22 @@ def test_stacked_tensors_of_different_types_are_refused_by_name() -> None:
         llama.weights(CONFIG, tensors(blk__0__attn_v__weight=other))
 
 
-def test_a_gain_that_is_not_f32_is_refused() -> None:
+def test_a_gain_in_blocks_is_refused_and_one_of_16_bits_is_a_float32_weight() -> None:
+    blocks = info("output_norm.weight", "q8_0", (256,), 0)
+    with pytest.raises(Unsupported, match=r"^weights: output_norm\.weight must be f32, f16 or bf16, .*, got q8_0$"):
+        llama.weights(CONFIG, tensors(output_norm__weight=blocks))
     half = info("output_norm.weight", "f16", (256,), 0)
-    with pytest.raises(Unsupported, match=r"^weights: output_norm\.weight must be f32, .*, got f16$"):
-        llama.weights(CONFIG, tensors(output_norm__weight=half))
+    weight = llama.weights(CONFIG, tensors(output_norm__weight=half))["head_gain"]
+    assert (weight.type, weight.widened) == ("float32", True)
+
+
+def test_a_file_with_names_of_its_own_is_asked_for_them_and_quoted_with_them() -> None:
+    own = {f"own.{name}": dataclasses.replace(t, name=f"own.{name}") for name, t in tensors().items()}
+    found = llama.weights(CONFIG, own, lambda name: f"own.{name}")
+    assert {part.name for weight in found.values() for part in weight.parts} == set(own)
+    del own["own.blk.1.ffn_up.weight"]
+    with pytest.raises(FormatError, match=r"^weights: the file has no tensor 'own\.blk\.1\.ffn_up\.weight'$"):
+        llama.weights(CONFIG, own, lambda name: f"own.{name}")
 
 
 def test_a_type_without_kernels_is_refused() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.formats.gguf import Gguf, TensorInfo, read_gguf
+from webxpu.formats.gguf import Gguf, read_gguf
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm import models
 from webxpu.llm.config import Config, config_from_gguf
 from webxpu.llm.weights import Weights, read_arrays

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.ggml_types import BLOCK_SIZES, GgmlType
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import MAX_HEADER_BYTES, ReadRange, Short, Window
-from webxpu.gpu.plan import Spec
-from webxpu.quant.ggml import is_block_type
 
 # Strings in one header: known files stay under 0.8 million, and a hostile one must not take seconds.
 MAX_STRINGS = 1_250_000
@@ -70,26 +69,6 @@ _DTYPES: dict[ValueType, np.dtype[Any]] = {
     ValueType.FLOAT64: np.dtype("<f8"),
 }
 _LEAST_BYTES = {**{t: d.itemsize for t, d in _DTYPES.items()}, ValueType.STRING: 8, ValueType.ARRAY: 12}
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """One row of the tensor table. `start` counts from the beginning of `file`; `nbytes` is 0 for an unknown type."""
-
-    name: str
-    type: str  # GGML's name in lower case, or `type 99`
-    shape: tuple[int, ...]  # row-major: GGML's dimensions reversed, so a weight is (N, K)
-    start: int
-    nbytes: int
-    file: str
-
-    def spec(self) -> Spec:
-        """The shape and dtype to compute with. Raises Unsupported for a type that webxpu has no kernels for."""
-        if self.type == "f32":
-            return Spec(self.shape, "float32")
-        if is_block_type(self.type):
-            return Spec(self.shape, self.type)
-        raise Unsupported(f"{self.file}: tensor {self.name!r} has type {self.type}, which webxpu cannot compute with")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ class Config:
     """A decoder-only transformer of the llama family.
 
     head_dim is its own field: it is not always hidden / heads. context_length is what the model was trained for.
+    rope_pairs says which channels rope turns together: "adjacent" where a converter has interleaved the halves of every
+    head, as for GGUF files of this family, "half" where the rows are in the order that Hugging Face trains.
     """
 
     architecture: str
@@ -32,6 +34,7 @@ class Config:
     rope_base: float
     rms_eps: float
     context_length: int
+    rope_pairs: str = "adjacent"
 
     @property
     def qkv_rows(self) -> int:
@@ -54,7 +57,7 @@ def config_from_gguf(metadata: Mapping[str, Any], vocab: int) -> Config:
     asks for something that the llama forward does not compute.
     """
     name = architecture_of(metadata)
-    read = _Keys(metadata, name)
+    read = Keys(metadata, f"metadata: {name}.", f"{name}.")
     hidden = read.count("embedding_length")
     heads = read.count("attention.head_count")
     kv_heads = read.count("attention.head_count_kv", default=heads)
@@ -88,26 +91,25 @@ def config_from_gguf(metadata: Mapping[str, Any], vocab: int) -> Config:
     return config
 
 
-class _Keys:
-    """Typed reads of `<architecture>.<key>`."""
+class Keys:
+    """Typed reads of `values[prefix + key]`; `where` stands before the key in messages. None is as good as missing."""
 
-    def __init__(self, metadata: Mapping[str, Any], architecture: str) -> None:
-        self._metadata = metadata
-        self._architecture = architecture
+    def __init__(self, values: Mapping[str, Any], where: str, prefix: str = "") -> None:
+        self._values = values
+        self._where = where
+        self._prefix = prefix
 
     def has(self, key: str) -> bool:
-        return f"{self._architecture}.{key}" in self._metadata
+        return self._values.get(self._prefix + key) is not None
 
     def clash(self, key: str, rule: str, got: object) -> NoReturn:
-        raise FormatError(f"metadata: {self._architecture}.{key} must be {rule}, got {got!r}")
+        raise FormatError(f"{self._where}{key} must be {rule}, got {got!r}")
 
     def count(self, key: str, default: int | None = None) -> int:
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             if isinstance(value, list | np.ndarray):
-                raise Unsupported(
-                    f"metadata: {self._architecture}.{key} differs between layers, which is not supported"
-                )
+                raise Unsupported(f"{self._where}{key} differs between layers, which is not supported")
             self.clash(key, "a whole number of at least 1", value)
         return int(value)
 
@@ -118,14 +120,13 @@ class _Keys:
         return float(value)
 
     def must_equal(self, key: str, expected: object) -> None:
-        value = self._metadata.get(f"{self._architecture}.{key}", expected)
-        if value != expected:
-            raise Unsupported(
-                f"metadata: {self._architecture}.{key} must be {expected!r} for this version of webxpu, got {value!r}"
-            )
+        value = self._values.get(self._prefix + key)
+        if isinstance(value, np.ndarray) or (value is not None and value != expected):
+            raise Unsupported(f"{self._where}{key} must be {expected!r} for this version of webxpu, got {value!r}")
 
     def _value(self, key: str, default: Any) -> Any:
-        value = self._metadata.get(f"{self._architecture}.{key}", default)
+        value = self._values.get(self._prefix + key)
+        value = default if value is None else value
         if value is None:
-            raise FormatError(f"metadata: {self._architecture}.{key} is missing")
+            raise FormatError(f"{self._where}{key} is missing")
         return value

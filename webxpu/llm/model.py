@@ -175,7 +175,7 @@ async def _build(
 def vocab_of(header: Gguf) -> int:
     """Rows of the embedding; 0 where the file has none, which the architecture then reports."""
     embedding = header.tensors.get("token_embd.weight")
-    return embedding.shape[0] if embedding is not None else 0
+    return embedding.shape[0] if embedding is not None and embedding.shape else 0
 
 
 def record(device: Device, architecture: Any, config: Config, tensors: Mapping[str, Any], cache: Cache) -> Programs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import FormatError, Unsupported
-from webxpu.formats.gguf import TensorInfo
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.gpu.device import Device
 from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Spec
 from webxpu.gpu.tensor import Tensor
 from webxpu.llm.source import Source
 from webxpu.ops.split_planes import split_planes
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize
 
 # Bytes that the browser holds at once on their way from the network to the GPU.
 CHUNK_BYTES = 4 << 20
+_GAINS_IN_16_BITS = ("f16", "bf16")
 
 
 @dataclass(frozen=True)
 class Weight:
     """One weight as kernels read it: file tensors of one type, their rows stacked in order.
 
-    type   "float32" or a block type
+    type   "float32" or a block type; "float32" too of a gain that its file keeps in 16 bits
     """
 
     name: str
@@ -35,13 +37,23 @@ class Weight:
     shape: tuple[int, ...]
     parts: tuple[TensorInfo, ...]
 
+    @property
+    def widened(self) -> bool:
+        """Whether its 16-bit numbers become float32 on their way: kernels that scale by a gain read no other type."""
+        return self.type == "float32" and self.parts[0].type in _GAINS_IN_16_BITS
+
 
 class Weights(dict[str, Weight]):
     """The weights of a model by its own names, filled by `models/<architecture>.py` from a file's tensor table."""
 
-    def __init__(self, tensors: Mapping[str, TensorInfo]) -> None:
+    def __init__(self, tensors: Mapping[str, TensorInfo], named: Callable[[str], str] = str) -> None:
         super().__init__()
         self._tensors = tensors
+        self._named = named  # what the file calls a tensor, of the name that `take` is given
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a tensor."""
+        return self._named(name) in self._tensors
 
     def take(self, name: str, parts: Mapping[str, tuple[int, ...]]) -> None:
         """Makes weight `name` from file tensors, each with the shape it must have, stacked along the first axis.
@@ -54,8 +66,11 @@ class Weights(dict[str, Weight]):
             listed = ", ".join(f"{info.name} {info.type}" for info in infos)
             raise Unsupported(f"weights: tensors that one kernel reads must have one type, got {listed}")
         kind = infos[0].spec().dtype
-        if len(infos[0].shape) == 1 and kind != "float32":
-            raise Unsupported(f"weights: {infos[0].name} must be f32, since it scales activations, got {infos[0].type}")
+        if len(infos[0].shape) == 1:
+            if kind not in ("float32", *_GAINS_IN_16_BITS):
+                rule = "f32, f16 or bf16, since it scales activations"
+                raise Unsupported(f"weights: {infos[0].name} must be {rule}, got {infos[0].type}")
+            kind = "float32"
         rows = sum(info.shape[0] for info in infos)
         self[name] = Weight(name, kind, (rows, *infos[0].shape[1:]), tuple(infos))
 
@@ -69,6 +84,7 @@ class Weights(dict[str, Weight]):
                 )
 
     def _find(self, name: str, shape: tuple[int, ...]) -> TensorInfo:
+        name = self._named(name)
         info = self._tensors.get(name)
         if info is None:
             raise FormatError(f"weights: the file has no tensor {name!r}")
@@ -84,8 +100,12 @@ def read_arrays(
     arrays: dict[str, NDArray[np.float32] | Blocks] = {}
     for name, weight in weights.items():
         data = np.frombuffer(b"".join(map(read, weight.parts)), np.uint8)
-        is_float = weight.type == "float32"
-        arrays[name] = data.view("<f4").reshape(weight.shape) if is_float else Blocks(weight.type, weight.shape, data)
+        if weight.type != "float32":
+            arrays[name] = Blocks(weight.type, weight.shape, data)
+        elif weight.widened:
+            arrays[name] = dequantize(Blocks(weight.parts[0].type, weight.shape, data))
+        else:
+            arrays[name] = data.view("<f4").reshape(weight.shape)
     return arrays
 
 
@@ -101,14 +121,14 @@ def allocate(device: Device, weights: Mapping[str, Weight]) -> dict[str, Tensor]
 def pieces(
     weights: Mapping[str, Weight], tensors: Mapping[str, Tensor], transforms: Sequence[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """What the bridge copies: by file, byte ranges in the file's order and where each lands.
+    """What the bridge copies: by file, byte ranges in the file's order and where each lands; of no widened gain.
 
     transforms   the block types whose bytes are split into planes on their way; a piece of one names its index
     """
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for name, weight in weights.items():
         row = 0
-        for part in weight.parts:
+        for part in () if weight.widened else weight.parts:
             found[part.file, part.start] = _piece(weight, part, tensors[name], row, transforms)
             row += part.shape[0]
     files: dict[str, list[dict[str, Any]]] = {}
@@ -141,7 +161,14 @@ async def upload(
     tensors: Mapping[str, Tensor],
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Streams the weights from their files into the tensors; no byte of them passes through Python."""
+    """Streams the weights from their files into the tensors. No byte of them passes through Python, but of the gains
+    that are widened: a few kilobytes a layer."""
+    alone = len({part.file for weight in weights.values() for part in weight.parts}) == 1
+
+    def place_of(file: str) -> Source:
+        return source if alone else source.sibling(file)
+
+    await _widen(device, place_of, weights, tensors)
     types = {weight.type for weight in weights.values()}
     split = [name for name, block in BLOCK_TYPES.items() if block.planes and name in types]
     files = pieces(weights, tensors, split)
@@ -155,7 +182,7 @@ async def upload(
         await device.bridge.upload(
             device.handle,
             {
-                "source": source.sibling(file).bridged() if len(files) > 1 else source.bridged(),
+                "source": place_of(file).bridged(),
                 "chunkBytes": CHUNK_BYTES,
                 "pieces": wanted,
                 "transforms": [_transform(device, name) for name in split],
@@ -163,6 +190,24 @@ async def upload(
             },
         )
         done += sum(piece["bytes"] for piece in wanted)
+
+
+async def _widen(
+    device: Device, place_of: Callable[[str], Source], weights: Mapping[str, Weight], tensors: Mapping[str, Tensor]
+) -> None:
+    """Reads the gains that a file keeps in 16 bits and writes them as float32."""
+
+    async def read(part: TensorInfo) -> NDArray[np.uint8]:
+        data, _ = await place_of(part.file).reader(device.bridge)(part.start, part.nbytes)
+        if len(data) != part.nbytes:
+            where = f"{part.file}: the data of {part.name!r} at byte {part.start}"
+            raise FormatError(f"{where} must be {part.nbytes} bytes, got {len(data)} (bytes {data[:16].hex(' ')})")
+        return dequantize(Blocks(part.type, part.shape, np.frombuffer(data, np.uint8))).view(np.uint8)
+
+    gains = {name: weight.parts[0] for name, weight in weights.items() if weight.widened}
+    wide = await asyncio.gather(*map(read, gains.values()))
+    if gains:
+        device.submit([["write", tensors[name].handle, tensors[name].offset, data] for name, data in zip(gains, wide)])
 
 
 def _transform(device: Device, block_type: str) -> dict[str, Any]:

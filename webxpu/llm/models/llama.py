@@ -8,22 +8,22 @@ L rows, K hidden, H query heads, G key heads, D head width, F feed-forward width
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from webxpu import ops
-from webxpu.formats.gguf import TensorInfo
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.weights import Weights
 
-# llama.cpp's converter interleaves the halves of every head, so that rope turns neighbouring channels.
-GGUF_PAIRS = "adjacent"
 
+def weights(config: Config, tensors: Mapping[str, TensorInfo], named: Callable[[str], str] = str) -> Weights:
+    """The weights of a file by the names that `forward` and `choose` read.
 
-def weights(config: Config, tensors: Mapping[str, TensorInfo]) -> Weights:
-    """The weights of a GGUF file by the names that `forward` and `choose` read."""
-    c, found = config, Weights(tensors)
+    named   what the file calls a tensor, of GGUF's name for it
+    """
+    c, found = config, Weights(tensors, named)
     queries, keys = c.heads * c.head_dim, c.kv_heads * c.head_dim
     found.take("embedding", {"token_embd.weight": (c.vocab, c.hidden)})
     for i in range(c.layers):
@@ -46,7 +46,7 @@ def weights(config: Config, tensors: Mapping[str, TensorInfo]) -> Weights:
         found.take(f"{i}.down", {f"{file}.ffn_down.weight": (c.hidden, c.ffn)})
     found.take("head_gain", {"output_norm.weight": (c.hidden,)})
     # A file without an output matrix multiplies by its embedding.
-    head = "output.weight" if "output.weight" in tensors else "token_embd.weight"
+    head = "output.weight" if found.has("output.weight") else "token_embd.weight"
     found.take("head", {head: (c.vocab, c.hidden)})
     found.refuse_unused()
     return found
@@ -63,7 +63,7 @@ def forward(config: Config, w: Mapping[str, Any], cache: Cache, *, rows: int, pa
     for i, kv in enumerate(cache.layers):
         q = ops.norm_qkv(
             w[f"{i}.qkv"], x, w[f"{i}.attention_gain"], cache.table, kv, pages, state,
-            heads=c.heads, kv_heads=c.kv_heads, eps=c.rms_eps, pairs=GGUF_PAIRS,
+            heads=c.heads, kv_heads=c.kv_heads, eps=c.rms_eps, pairs=c.rope_pairs,
         )  # (L,H,D)  # fmt: skip
         acc, stats = ops.attend(q, kv, pages, state, parts=parts)
         x = ops.attend_project(w[f"{i}.attention_out"], acc, stats, x)  # (L,K)
