@@ -15,6 +15,8 @@ _IS_VALUE, _LABEL, _HAS_VALUE = 1 << 31, 0x800000FF, 1 << 8
 _BLOCK_UNITS = 256
 # So many matches are compared at one place, the shortest first.
 _MAX_MATCHES = 32
+# A walk that is longer goes round in a broken trie.
+_MAX_RULE_CHARACTERS = 1000
 
 
 def _offset(unit: int) -> int:
@@ -74,6 +76,10 @@ class Charsmap:
         matches = 0
         for index in range(at, len(text)):
             length = index - at + 1
+            if length > _MAX_RULE_CHARACTERS:
+                raise self._error(
+                    4, "the charsmap's trie", f"of rules up to {_MAX_RULE_CHARACTERS} characters", "a longer one"
+                )
             encoded = text[index].encode()
             for place, byte in enumerate(encoded, 1):
                 node ^= byte

@@ -39,13 +39,13 @@ class SentencePiece:
         self.pieces = [piece.text for piece in model.pieces]
         self._types = [piece.type for piece in model.pieces]
         # A name of a special piece hides a piece of the text that is spelled like it.
-        named = [(p.type in (PieceType.CONTROL, PieceType.UNKNOWN, PieceType.BYTE), i) for i, p in enumerate(model.pieces)]
+        named = [
+            (p.type in (PieceType.CONTROL, PieceType.UNKNOWN, PieceType.BYTE), i) for i, p in enumerate(model.pieces)
+        ]
         self._ids = {self.pieces[i]: i for _, i in sorted(named) if self.pieces[i] != "\0"}
         self._normalize = Normalizer(model)
         self._segment = segmenter(model)
-        self._names = Symbols(
-            p.text for p in model.pieces if p.type in (PieceType.CONTROL, PieceType.UNKNOWN)
-        )
+        self._names = Symbols(p.text for p in model.pieces if p.type in (PieceType.CONTROL, PieceType.UNKNOWN))
         self.vocab_size = len(self.pieces)
         self.special_ids = frozenset(i for i, kind in enumerate(self._types) if kind == PieceType.CONTROL)
         self.unk_id = model.unk_id
@@ -118,7 +118,11 @@ class SentencePiece:
         return self.pieces[token_id].encode() if token_id in self.special_ids else surface.encode()
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
-        """The text of ids. Each byte that is no UTF-8 becomes a U+FFFD; control pieces are left out, or their names."""
+        """The text of ids. Each byte that is no UTF-8 becomes a U+FFFD.
+
+        skip_special   leaves out control pieces and puts the model's sign for an unknown one, as sentencepiece does;
+                       False gives the names of both
+        """
         decoder = self.id_decoder(skip_special=skip_special)
         return decoder.push(ids) + decoder.finish()
 
@@ -222,6 +226,8 @@ class IdDecoder:
             self._begin = False
         if index in self._tokenizer.special_ids:
             return text if self._skip_special else text + self._noted(piece)
+        if index == self._tokenizer.unk_id and not self._skip_special:
+            return text + self._noted(piece)
         boundary = self._begin and piece.startswith(SPACE_SYMBOL)
         if index == self._tokenizer.unk_id:
             own = index >= 0 and self._tokenizer.pieces[index] == piece
