@@ -31,11 +31,12 @@ from tests.text.sentencepiece_files import (
 )
 
 ENGLISH = """the of and to in is was he for it with as his on be at by had not are but from or have an they which one
-you were her all she there would their we him been has when who will more no if out so said what up its about into than them
-can only other new some could time these two may then do first any my now such like our over man me even most made
-after also did many before must through years where much your way well down should because each just those people mister
-how too little state good very make world still own see men work long get here between both life being under never day
-same another know while last might us great old year off come since against go came right used take three"""
+you were her all she there would their we him been has when who will more no if out so said what up its
+about into than them can only other new some could time these two may then do first any my now such like
+our over man me even most made after also did many before must through years where much your way well down
+should because each just those people mister how too little state good very make world still own see men
+work long get here between both life being under never day same another know while last might us great old
+year off come since against go came right used take three"""
 JAPANESE = """今日 は 良い 天気 です ね 。 散歩 に 行き ましょう 私 の 名前 が を
 コンピュータ サーバー ガラス パーティー 東京 大学
 日本語 学生 先生
@@ -95,6 +96,9 @@ TEXTS = [
     "\u1e9b\u0323",
     "q\u0307\u0323",
     "zzz the zzz",
+    "うううう",
+    "abcabcd abab",
+    "aaaa aaaaaaa aaaaaaaaaaaaaa",
     "xyz xxyyzz",
 ]
 
@@ -162,7 +166,13 @@ def written() -> dict[str, bytes]:
     unused = [(w, s, UNUSED if w in ("ab", "abcd", "e") else kind) for w, s, kind in normal]
     symbols = [("de", 0.0, USER_DEFINED), ("the man", 0.0, USER_DEFINED), ("d", 0.0, USER_DEFINED)]
     chain = [("a" * n, float(-n), UNUSED) for n in range(2, 140)]
+    thirds = [("a" * n, -0.1 * n, NORMAL) for n in range(1, 8)]
+    far = [("a" * n, -30000.1 * n - 0.005 * (n % 3), NORMAL) for n in range(1, 8)]
+    bonus = [("あ", 0.0, USER_DEFINED), ("う", 0.0, USER_DEFINED), ("ああ", 0.3, NORMAL), ("うう", 0.5, NORMAL)]
     return {
+        "rounding": model([*HEAD, *thirds, ("\u2581", -0.1, NORMAL)]),
+        "far": model([*HEAD, *far, ("\u2581", -0.1, NORMAL)]),
+        "bonus": model([*HEAD, *bonus, ("\u2581", -0.1, NORMAL)]),
         "ties": model([*HEAD, *normal, ("ea", -1.0, NORMAL)]),
         "unused": model([*HEAD, *unused]),
         "bpe_unused": model([*HEAD, *unused, ("zzz", 0.0, NORMAL), ("z", 1.0, NORMAL)], {3: BPE}),

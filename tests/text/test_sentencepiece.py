@@ -34,10 +34,10 @@ def tokenizers() -> dict[str, SentencePiece]:
     return {name: SentencePiece.from_bytes(data, f"{name}.model") for name, data in FILES.items()}
 
 
-def test_the_goldens_are_of_27_models_and_52_texts():
+def test_the_goldens_are_of_30_models_and_55_texts():
     assert set(GOLDENS["models"]) == {name.removesuffix(".model") for name in FILES}
-    assert (len(FILES), len(TEXTS)) == (27, 52)
-    assert {len(golden["ids"]) for golden in GOLDENS["models"].values()} == {52}
+    assert (len(FILES), len(TEXTS)) == (30, 55)
+    assert {len(golden["ids"]) for golden in GOLDENS["models"].values()} == {55}
 
 
 @pytest.mark.parametrize("name", GOLDENS["models"])
