@@ -97,6 +97,9 @@ TEXTS = [
     "q\u0307\u0323",
     "zzz the zzz",
     "うううう",
+    "qaqbqaqb qb",
+    "cde dea ded",
+    "a" * 130,
     "abcabcd abab",
     "aaaa aaaaaaa aaaaaaaaaaaaaa",
     "xyz xxyyzz",
@@ -165,11 +168,21 @@ def written() -> dict[str, bytes]:
     normal = [*((c, -5.0, NORMAL) for c in "abcde"), *((w, s, NORMAL) for w, s in words), ("zz", -0.0, NORMAL)]
     unused = [(w, s, UNUSED if w in ("ab", "abcd", "e") else kind) for w, s, kind in normal]
     symbols = [("de", 0.0, USER_DEFINED), ("the man", 0.0, USER_DEFINED), ("d", 0.0, USER_DEFINED)]
-    chain = [("a" * n, float(-n), UNUSED) for n in range(2, 140)]
+    chain = [("a" * n, float(n), UNUSED) for n in range(2, 140)]
     thirds = [("a" * n, -0.1 * n, NORMAL) for n in range(1, 8)]
     far = [("a" * n, -30000.1 * n - 0.005 * (n % 3), NORMAL) for n in range(1, 8)]
     bonus = [("あ", 0.0, USER_DEFINED), ("う", 0.0, USER_DEFINED), ("ああ", 0.3, NORMAL), ("うう", 0.5, NORMAL)]
+    dear = [
+        ("a", 10.5, NORMAL),
+        ("b", 9.5, NORMAL),
+        ("qa", -1.0, NORMAL),
+        ("qb", -1.0, NORMAL),
+        ("\u2581", 0.0, NORMAL),
+    ]
+    frozen = [("cde", 5.0, NORMAL), ("\u2581de", 5.0, NORMAL), ("dea", 5.0, NORMAL), ("ded", 5.0, NORMAL)]
     return {
+        "dear": model([*HEAD, *dear]),
+        "bpe_symbols": model([*HEAD, *[p for p in normal if p[0] not in "de"], *symbols, *frozen], {3: BPE}),
         "rounding": model([*HEAD, *thirds, ("\u2581", -0.1, NORMAL)]),
         "far": model([*HEAD, *far, ("\u2581", -0.1, NORMAL)]),
         "bonus": model([*HEAD, *bonus, ("\u2581", -0.1, NORMAL)]),

@@ -34,10 +34,10 @@ def tokenizers() -> dict[str, SentencePiece]:
     return {name: SentencePiece.from_bytes(data, f"{name}.model") for name, data in FILES.items()}
 
 
-def test_the_goldens_are_of_30_models_and_55_texts():
+def test_the_goldens_are_of_32_models_and_58_texts():
     assert set(GOLDENS["models"]) == {name.removesuffix(".model") for name in FILES}
-    assert (len(FILES), len(TEXTS)) == (30, 55)
-    assert {len(golden["ids"]) for golden in GOLDENS["models"].values()} == {55}
+    assert (len(FILES), len(TEXTS)) == (32, 58)
+    assert {len(golden["ids"]) for golden in GOLDENS["models"].values()} == {58}
 
 
 @pytest.mark.parametrize("name", GOLDENS["models"])
