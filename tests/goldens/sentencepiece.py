@@ -97,6 +97,7 @@ TEXTS = [
     "q\u0307\u0323",
     "zzz the zzz",
     "うううう",
+    "\1\2",
     "qaqbqaqb qb",
     "cde dea ded",
     "a" * 130,
@@ -180,7 +181,12 @@ def written() -> dict[str, bytes]:
         ("\u2581", 0.0, NORMAL),
     ]
     frozen = [("cde", 5.0, NORMAL), ("\u2581de", 5.0, NORMAL), ("dea", 5.0, NORMAL), ("ded", 5.0, NORMAL)]
+    stale = [("bc", 10.0, NORMAL), ("ab", 9.0, NORMAL), ("bcd", 8.0, NORMAL), ("abc", 7.0, NORMAL)]
     return {
+        "bpe_stale": model([*HEAD, *normal[:5], *stale, ("\u2581", 0.0, NORMAL)], {3: BPE}),
+        "positive": model([*HEAD, ("a", 30.0, NORMAL), ("qa", 25.0, NORMAL)]),
+        "word_unused": model([*HEAD, ("\u2581the", 0.0, UNUSED), ("\u2581man", 0.0, NORMAL)], {3: WORD}),
+        "char_unused": model([*HEAD, *unused], {3: CHAR}),
         "dear": model([*HEAD, *dear]),
         "bpe_symbols": model([*HEAD, *[p for p in normal if p[0] not in "de"], *symbols, *frozen], {3: BPE}),
         "rounding": model([*HEAD, *thirds, ("\u2581", -0.1, NORMAL)]),
