@@ -34,10 +34,10 @@ def tokenizers() -> dict[str, SentencePiece]:
     return {name: SentencePiece.from_bytes(data, f"{name}.model") for name, data in FILES.items()}
 
 
-def test_the_goldens_are_of_36_models_and_59_texts():
+def test_the_goldens_are_of_36_models_and_60_texts():
     assert set(GOLDENS["models"]) == {name.removesuffix(".model") for name in FILES}
-    assert (len(FILES), len(TEXTS)) == (36, 59)
-    assert {len(golden["ids"]) for golden in GOLDENS["models"].values()} == {59}
+    assert (len(FILES), len(TEXTS)) == (36, 60)
+    assert {len(golden["ids"]) for golden in GOLDENS["models"].values()} == {60}
 
 
 @pytest.mark.parametrize("name", GOLDENS["models"])
