@@ -133,3 +133,8 @@ def test_rules_are_used_and_symbols_are_not_touched():
     pieces = [*HEAD, ("X", 0.0, NORMAL), ("a", 0.0, NORMAL), ("aa", 0.0, 4)]
     tokenizer = SentencePiece.from_bytes(model(pieces, {}, {3: 0}, field(3, message({2: GOOD}))))
     assert [tokenizer.normalize(text) for text in ("a", "aa", "aaa", "ab")] == ["X", "aa", "aaX", "Xb"]
+
+
+def test_a_symbol_is_found_where_its_beginning_was_seen_without_it():
+    tokenizer = SentencePiece.from_bytes(model([*HEAD, ("aaa", 0.0, 4)], {}, {3: 0}, field(3, message({2: GOOD}))))
+    assert [tokenizer.normalize(text) for text in ("aab", "aaa", "aab")] == ["XXb", "aaa", "XXb"]

@@ -150,6 +150,7 @@ def test_names_of_the_special_pieces_come_from_the_file():
     tokenizer = SentencePiece.from_bytes(model(pieces, {46: "[B]", 47: "[E]", 48: "[P]"}))
     assert (tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id) == (0, 1, (2,), 3)
     assert SentencePiece.from_bytes(model(pieces)).bos_id is None
+    assert SentencePiece.from_bytes(model([("?", 0.0, UNKNOWN), ("<s>", 0.0, NORMAL)])).bos_id is None  # a text's piece
 
 
 def test_control_pieces_are_left_out_of_a_text_or_are_their_names():
