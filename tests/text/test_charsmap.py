@@ -56,6 +56,12 @@ def test_a_rule_may_have_a_nul_in_no_text():
     assert made((b"a", 1)).longest("a\0", 0) == (("X", 1), 2)
 
 
+def test_32_rules_are_compared_at_one_place_as_sentencepiece_does():
+    rules = made(*[(b"a" * length, 1) for length in range(1, 41)])
+    assert rules.longest("a" * 31, 0) == (("X", 31), 32)
+    assert rules.longest("a" * 40, 0) == (("X", 32), 41)
+
+
 def test_an_offset_may_count_256s():
     units = trie((b"a", 1))
     place = 256 ^ ord("a")
