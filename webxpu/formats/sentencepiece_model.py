@@ -1,6 +1,6 @@
 """SentencePiece model files (`tokenizer.model`, `spiece.model`): the protocol-buffer message ModelProto, read whole.
 
-https://github.com/google/sentencepiece/blob/v0.2.1/src/sentencepiece_model.proto
+The fields are those of src/sentencepiece_model.proto in sentencepiece 0.2.3: https://github.com/google/sentencepiece
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from webxpu.errors import FormatError, Unsupported
 
-# The proto refuses pieces that are longer; so does sentencepiece.
+# sentencepiece refuses pieces that are longer.
 MAX_PIECE_BYTES = 8000
 _QUOTED_BYTES = 16
 

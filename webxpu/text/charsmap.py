@@ -1,6 +1,6 @@
 """SentencePiece's compiled normalisation rules: a double-array trie over UTF-8 and the replacements it points to.
 
-The trie is Darts-clone's: https://github.com/s-yata/darts-clone/blob/1767ab87/include/darts.h
+The trie is Darts-clone's: https://github.com/s-yata/darts-clone
 """
 
 from __future__ import annotations
