@@ -33,7 +33,7 @@ fn main(
     @builtin(local_invocation_index) local: u32,
 ) {
     let lines = arrayLength(&out) / N;
-    let rows = min(lines, select(arrayLength(&x) / max(K, 1u), lines, K == 0u));
+    let rows = select(min(lines, arrayLength(&x) / max(K, 1u)), lines, HALVES || K == 0u); // shares are never halves
     let shares = lines / rows;
     let job = wid.x + wid.y * num.x;
     let share = job % shares;

@@ -2,3 +2,4 @@
 enable f16;
 
 alias Real = f16;
+const HALVES = true; // two in a word, so that the length of an array may count one too many
