@@ -2,7 +2,7 @@
 
 import pytest
 
-from webxpu.host.browser import ADAPTERS, BASE_FLAGS, NoBrowser, find_chrome, flags, launch_options
+from webxpu.host.browser import ADAPTER_FLAGS, ADAPTERS, BASE_FLAGS, NoBrowser, find_chrome, flags, launch_options
 
 VULKAN = (
     "--headless --ignore-gpu-blocklist --use-angle=vulkan --disable-vulkan-surface "
@@ -56,7 +56,8 @@ def test_a_CHROME_that_is_no_program_is_an_error_and_no_other_is_taken(environme
 
 
 def test_without_any_wish_the_flags_are_the_base_and_swiftshader():
-    assert flags() == [*BASE_FLAGS, "--use-webgpu-adapter=swiftshader"]
+    assert flags() == [*BASE_FLAGS, *ADAPTER_FLAGS["swiftshader"]]
+    assert flags()[-2:] == ["--use-webgpu-adapter=swiftshader", "--enable-dawn-features=disable_workgroup_init"]
 
 
 def test_default_adds_no_adapter_flag():
@@ -76,7 +77,8 @@ def test_CHROME_FLAGS_alone_are_taken_as_they_are(monkeypatch):
 def test_an_adapter_asked_for_wins_over_the_adapter_flags_among_them(monkeypatch):
     monkeypatch.setenv("CHROME_FLAGS", VULKAN)
     kept = ["--headless", "--enable-dawn-features=vulkan_enable_f16_on_nvidia"]
-    assert flags("swiftshader") == [*kept, "--use-webgpu-adapter=swiftshader"]
+    dawn = "--enable-dawn-features=vulkan_enable_f16_on_nvidia,disable_workgroup_init"
+    assert flags("swiftshader") == ["--headless", "--use-webgpu-adapter=swiftshader", dawn]
     assert flags("default") == kept
     assert sorted(flags("vulkan")) == sorted(VULKAN.split())
     monkeypatch.setenv("CHROME_FLAGS", "--headless --use-webgpu-adapter=swiftshader --enable-unsafe-swiftshader")
@@ -86,7 +88,7 @@ def test_an_adapter_asked_for_wins_over_the_adapter_flags_among_them(monkeypatch
 def test_features_of_other_kinds_are_kept_and_all_end_up_in_one_flag(monkeypatch):
     monkeypatch.setenv("CHROME_FLAGS", "--enable-features=Vulkan,Mine --headless --enable-features=Yours,Mine")
     assert flags() == ["--headless", "--enable-features=Vulkan,Mine,Yours"]
-    assert flags("swiftshader") == ["--headless", "--use-webgpu-adapter=swiftshader", "--enable-features=Mine,Yours"]
+    assert flags("swiftshader") == ["--headless", *ADAPTER_FLAGS["swiftshader"], "--enable-features=Mine,Yours"]
     assert flags("vulkan")[-1] == "--enable-features=Mine,Yours,Vulkan,VulkanFromANGLE,DefaultANGLEVulkan"
 
 
