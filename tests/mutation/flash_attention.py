@@ -21,8 +21,8 @@ MUTANTS = [
     Mutant(TILES, "value, key < end)", "value, true)",
            f"{EDGES}::test_an_infinity_in_the_last_place_stays_one", "values past the last"),
     Mutant(TILES, "if (first_row + row < rows)", "if (true)", "flash_attention-5x7", "rows past the last"),
-    Mutant(TILES, "if (tile >= HEADS * down * across)", "if (false)", "flash_attention-wide",
-           "workgroups past the last"),
+    # No mutant: the guard of workgroups past the last. What they would write lands in the last words, where SwiftShader
+    # puts all that is past the end, before or after the right values.
     Mutant(TILES, "if (part == 0u) {", "if (true) {", "flash_attention-rescale", "sums shrink once"),
     Mutant(TILES, "first_column + chunk * 64u + i % 16u", "first_column + i % 16u", "flash_attention-wide", "chunks"),
     Mutant(TILES, "met[at + 2u] + met[at + 3u]", "met[at + 2u]", "flash_attention-4x300", "all quarters are summed"),
