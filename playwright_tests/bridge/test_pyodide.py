@@ -47,14 +47,14 @@ def test_the_worker_opens_a_device_and_its_ops_agree_with_numpy(worker):
         const opened = await client.open({limits: "default"});
         const done = [];
         const onProgress = ({stage, loaded, total}) => done.push([stage, loaded, total]);
-        const report = await client.check({only: ["elementwise", "pad", "rope", "softmax"], onProgress});
+        const report = await client.check({only: ["activation", "gather", "pad", "softmax"], onProgress});
         const stats = (await client.info()).stats;
         return {before, opened, report, last: done.at(-1), buffers: stats.buffers};
     """)
     assert got["before"] == {"adapter": None, "model": None}
     assert got["opened"]["limits"]["maxStorageBuffersPerShaderStage"] == 8
     assert got["report"]["failures"] == []
-    assert {row["op"] for row in got["report"]["rows"]} == {"elementwise", "pad", "rope", "softmax"}
+    assert {row["op"] for row in got["report"]["rows"]} == {"activation", "gather", "pad", "softmax"}
     asked = got["report"]["cases"] + len(got["report"]["skipped"])
     assert got["last"] == ["check", asked, asked]
     assert got["buffers"] == 0, "tensors that nobody holds give their buffers back"
