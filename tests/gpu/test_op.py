@@ -211,6 +211,20 @@ def test_rows_are_split_where_a_binding_is_too_large_and_each_part_begins_at_256
     assert parts(3, (8192, 0, 4)) == [([(0, 0)] * 3, 3)]
 
 
+def test_a_part_is_told_where_it_begins_and_how_many_rows_it_has():
+    whole = Dispatch("kernel", {"D": 16, "ROWS": 0}, [arg(0), out(0)], (0, 0, 0))
+
+    def told(first, count):
+        return {"FIRST": first, "ROWS": count}
+
+    def constants(rows):
+        return [d.constants for d in in_chunks(GPU, whole, rows, (64, 64), lambda n: (n, 1, 1), told=told)]
+
+    assert constants(65) == [{"D": 16, "FIRST": 0, "ROWS": 64}, {"D": 16, "FIRST": 64, "ROWS": 1}]
+    assert constants(64) == [{"D": 16, "FIRST": 0, "ROWS": 64}]
+    assert constants(0) == [{"D": 16, "FIRST": 0, "ROWS": 0}]
+
+
 def test_the_parts_of_an_inner_plan_keep_their_place_in_a_composition(shift):
     @op
     def halves(x):

@@ -184,7 +184,7 @@ MUTANTS = [
         f"{TEST}::test_float16_is_rounded_once_from_a_wide_sum",
         "one rounding",
     ),
-    Mutant(OP, '"N": end - start', '"N": n', CHUNKS, "a chunk knows its rows"),
+    Mutant(OP, '"N": count', '"N": first + count', CHUNKS, "a chunk knows its rows"),
     Mutant(
         OP,
         "check(residual == wanted",

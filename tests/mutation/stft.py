@@ -205,8 +205,8 @@ MUTANTS = [
     ),
     Mutant(
         OP,
-        "d.bindings[3].offset // row",
-        "0",
+        '"FIRST": first',
+        '"FIRST": 0',
         f"{TEST}::test_frames_past_a_bindings_size_are_transformed_in_parts",
         "a part's first frame",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,5 +49,4 @@ class Fill:
             [target],
             flat_grid(self.size),
         )
-        parts = in_chunks(gpu, whole, self.size, [4], flat_grid)
-        return Plan([replace(d, constants={**d.constants, "FIRST": d.bindings[0].offset // 4}) for d in parts])
+        return Plan(in_chunks(gpu, whole, self.size, [4], flat_grid, told=lambda first, _: {"FIRST": first}))

@@ -113,7 +113,13 @@ def flat_grid(elements: int) -> Grid:
 
 
 def in_chunks(
-    gpu: Gpu, dispatch: Dispatch, rows: int, row_bytes: Sequence[int], grid: Callable[[int], Grid], multiple: int = 1
+    gpu: Gpu,
+    dispatch: Dispatch,
+    rows: int,
+    row_bytes: Sequence[int],
+    grid: Callable[[int], Grid],
+    multiple: int = 1,
+    told: Callable[[int, int], Mapping[str, int]] | None = None,
 ) -> list[Dispatch]:
     """The dispatch on all rows, or several on consecutive rows where a binding is larger than the device can bind.
 
@@ -121,18 +127,25 @@ def in_chunks(
     row_bytes  for each binding the bytes of one row; 0 where every row reads the whole of it
     grid       the grid for a number of rows
     multiple   a chunk begins at a multiple of this many rows
+    told       (first row, number of rows) -> constants of a part, for a kernel that does not count its rows by
+               arrayLength or must know where they lie
 
-    Only for kernels that count rows by arrayLength. One row that is too large is left as it is: the device's limit is
+    One row that is too large is left as it is: the device's limit is
     then named before anything runs.
     """
+
+    def part(first: int, count: int, bindings: Sequence[Binding]) -> Dispatch:
+        constants = {**dispatch.constants, **told(first, count)} if told else dispatch.constants
+        return replace(dispatch, constants=constants, bindings=bindings, grid=grid(count))
+
     limit = gpu.limits["maxStorageBufferBindingSize"]
     if rows * max(row_bytes) <= limit:
-        return [replace(dispatch, grid=grid(rows))]
+        return [part(0, rows, dispatch.bindings)]
     steps = [math.lcm(multiple, ALIGNMENT_BYTES // math.gcd(ALIGNMENT_BYTES, n)) for n in row_bytes if n]
     step = math.lcm(*steps)
     chunk = limit // max(row_bytes) // step * step
     if not chunk:
-        return [replace(dispatch, grid=grid(rows))]
+        return [part(0, rows, dispatch.bindings)]
     parts = []
     for first in range(0, rows, chunk):
         count = min(chunk, rows - first)
@@ -140,7 +153,7 @@ def in_chunks(
             replace(b, offset=first * n, nbytes=-(-count * n // 4) * 4) if n else b
             for b, n in zip(dispatch.bindings, row_bytes, strict=True)
         ]
-        parts.append(replace(dispatch, bindings=bindings, grid=grid(count)))
+        parts.append(part(first, count, bindings))
     return parts
 
 

@@ -278,10 +278,8 @@ def by_heads(
     grid        the grid for a number of heads
     numbered    whether the constant FIRST is set to a part's first head; HEADS is always set to how many it has
     """
-    parts = in_chunks(gpu, dispatch, heads, head_bytes, grid)
-    which = next((i for i, n in enumerate(head_bytes) if n), 0)
-    firsts = [part.bindings[which].offset // max(head_bytes[which], 1) for part in parts]
-    for i, (first, end) in enumerate(zip(firsts, [*firsts[1:], heads], strict=True)):
-        own = {"HEADS": end - first} | ({"FIRST": first} if numbered else {})
-        parts[i] = replace(parts[i], constants={**parts[i].constants, **own})
-    return parts
+
+    def told(first: int, count: int) -> dict[str, int]:
+        return {"HEADS": count} | ({"FIRST": first} if numbered else {})
+
+    return in_chunks(gpu, dispatch, heads, head_bytes, grid, told=told)

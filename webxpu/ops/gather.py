@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +55,12 @@ def _(gpu: Gpu, outputs: Sequence[Spec], table: Spec, indices: Spec) -> Plan:
 def _copies(gpu: Gpu, r: int, d: int, n: int) -> list[Dispatch]:
     """One dispatch, or one for each part of a table that is larger than the device can bind: the first fills the rows
     whose index lies outside its part with zeros, the others leave them as they are."""
-    whole = Dispatch(resolve(gpu, "gather"), {}, [arg(0), arg(1), out(0)], (1, 1, 1))
+    whole = Dispatch(resolve(gpu, "gather"), {"D": d}, [arg(0), arg(1), out(0)], (1, 1, 1))
+
+    def told(first: int, rows: int) -> dict[str, int]:
+        return {"R": rows, "FIRST": first}
+
     copies = []
-    for part in in_chunks(gpu, whole, r, (4 * d, 0, 0), lambda _: whole.grid):
-        bound = part.bindings[0]
-        rows = bound.nbytes // (4 * d) if bound.nbytes else r
-        first = replace(part, constants={"R": rows, "D": d, "FIRST": bound.offset // (4 * d) if d else 0})
-        copies += in_chunks(gpu, first, n, (0, 4, 4 * d), lambda count: flat_grid(count * d))
+    for part in in_chunks(gpu, whole, r, (4 * d, 0, 0), lambda _: whole.grid, told=told):
+        copies += in_chunks(gpu, part, n, (0, 4, 4 * d), lambda count: flat_grid(count * d))
     return copies

@@ -165,24 +165,27 @@ def _linear(
     after the others, each product in scratch first. `feature_bytes` are those of a row of each binding, as `in_chunks`
     takes them; None for a weight that cannot be divided."""
     (m, n), whole = product.shape, Dispatch(resolve(gpu, "matmul", "columns"), {}, bindings, (1, 1, 1))
-    parts = in_chunks(gpu, whole, n, feature_bytes, lambda _: whole.grid) if feature_bytes and product.size else []
+
+    def told(first: int, count: int) -> dict[str, int]:
+        return {"N": n, "COUNT": count, "FIRST": first}
+
+    parts = []
+    if feature_bytes and product.size:
+        parts = in_chunks(gpu, whole, n, feature_bytes, lambda _: whole.grid, told=told)
     if len(parts) < 2 or product.dtype != "float32":
         return _tiles(gpu, _LINEAR, product, x, bindings, part, shared=True)
-    assert feature_bytes is not None
-    starts = [p.bindings[0].offset // feature_bytes[0] for p in parts]
     dispatches: list[Dispatch] = []
-    for first, end, chunk in zip(starts, [*starts[1:], n], parts, strict=True):
-        some = Spec((m, end - first), product.dtype)
+    products = [Spec((m, int(p.constants["COUNT"])), product.dtype) for p in parts]
+    for chunk, some in zip(parts, products, strict=True):
         for d in _tiles(gpu, _LINEAR, some, x, chunk.bindings, part).dispatches:
             moved = [
                 replace(b, source="scratch", nbytes=b.nbytes or some.nbytes) if b.source == "out" else b
                 for b in d.bindings
             ]
             dispatches.append(replace(d, bindings=moved))
-        constants = {"N": n, "COUNT": end - first, "FIRST": first}
         made = replace(scratch(0, "read"), nbytes=some.nbytes)
-        dispatches.append(Dispatch(whole.kernel, constants, [made, out(0)], flat_grid(some.size)))
-    return Plan(dispatches, [Spec((m, starts[1]), product.dtype)])  # the first part is the largest
+        dispatches.append(replace(chunk, bindings=[made, out(0)], grid=flat_grid(some.size)))
+    return Plan(dispatches, products[:1])  # the first part is the largest
 
 
 def _tiles(

@@ -7,8 +7,7 @@ scales.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import Kernel, resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Binding, Dispatch, Grid, Plan, Spec, arg, compose, fold, in_chunks, out
+from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec, arg, compose, fold, in_chunks, out
 from webxpu.gpu.target import Gpu
 from webxpu.ops._lines import REAL, narrow
 from webxpu.ops.activation import KINDS, activation
@@ -133,7 +132,8 @@ def _(
         constants["LANES"], rows = lanes, _SUBGROUP_THREADS // lanes
     codes, scales = Q8.row_bytes(k)
     dispatch = Dispatch(kernel, constants, [*map(arg, range(5)), out(0)], (0, 0, 0))
-    return _chunked(gpu, dispatch, [codes, scales, codes, scales, 0, 4], lambda count: fold(-(-count // rows)))
+    row_bytes = [codes, scales, codes, scales, 0, 4]
+    return Plan(in_chunks(gpu, dispatch, n, row_bytes, lambda count: fold(-(-count // rows)), told=_counted))
 
 
 @op
@@ -240,22 +240,13 @@ def _rows_plan(
         constants |= {"LANES": lanes, "ROWS": several}
         rows = _SUBGROUP_THREADS // lanes * several
     dispatch = Dispatch(kernel, constants, bindings, fold(-(-n // rows)))
-    return _chunked(gpu, dispatch, row_bytes, lambda count: fold(-(-count // rows))) if row_bytes else Plan([dispatch])
+    if row_bytes is None:
+        return Plan([dispatch])
+    return Plan(in_chunks(gpu, dispatch, n, row_bytes, lambda count: fold(-(-count // rows)), told=_counted))
 
 
-def _chunked(gpu: Gpu, dispatch: Dispatch, row_bytes: Sequence[int], grid: Callable[[int], Grid]) -> Plan:
-    """`in_chunks`, for kernels that are told by N how many rows they have."""
-    n = int(dispatch.constants["N"])
-    parts = in_chunks(gpu, dispatch, n, row_bytes, grid)
-    output = next(i for i, b in enumerate(dispatch.bindings) if b.source == "out")
-    ends = [p.bindings[output].offset // row_bytes[output] for p in parts[1:]] + [n]
-    starts = [0, *ends[:-1]]
-    return Plan(
-        [
-            replace(p, constants={**p.constants, "N": end - start})
-            for p, start, end in zip(parts, starts, ends, strict=True)
-        ]
-    )
+def _counted(first: int, count: int) -> dict[str, int]:
+    return {"N": count}
 
 
 def _check_product(op_name: str, kind: Apart, weight: Spec, scale: Spec, x: Spec, suffix: str = "") -> int:

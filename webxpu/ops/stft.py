@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -85,12 +85,12 @@ def _(
 ) -> Plan:
     frames, bins = outputs[0].shape
     how = transform(gpu, "stft", n_fft, frames, bins, method)
-    constants = {**how.constants, "HOP": hop_length, "PAD": n_fft // 2 if center else 0, "FIRST": 0}
+    constants = {**how.constants, "HOP": hop_length, "PAD": n_fft // 2 if center else 0}
     work = [scratch(1)] if how.work else []
     whole = Dispatch(how.kernel, constants, [arg(0), arg(1), scratch(0, "read"), out(0), out(1), *work], (1, 1, 1))
     row = bins * 4
-    parts = in_chunks(gpu, whole, frames, [0, 0, 0, row, row, *(0 for _ in work)], how.grid)
-    parts = [replace(d, constants={**constants, "FIRST": d.bindings[3].offset // row}) for d in parts]
+    row_bytes = [0, 0, 0, row, row, *(0 for _ in work)]
+    parts = in_chunks(gpu, whole, frames, row_bytes, how.grid, told=lambda first, _: {"FIRST": first})
     return Plan([*how.setup, *parts], [how.table, *how.work])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,10 +68,5 @@ def swaps(gpu: Gpu, batch: int, r: int, c: int) -> list[Dispatch]:
 def by_batches(
     gpu: Gpu, dispatch: Dispatch, batch: int, row_bytes: Sequence[int], grid: Callable[[int], Grid]
 ) -> list[Dispatch]:
-    """`in_chunks` for a kernel that is told by BATCH how many there are, and counts the rest. Output 0 is the last
-    binding."""
-    parts = in_chunks(gpu, dispatch, batch, row_bytes, grid)
-    counts = [part.bindings[-1].nbytes // max(row_bytes[-1], 1) or batch for part in parts]
-    return [
-        replace(part, constants={**part.constants, "BATCH": count}) for part, count in zip(parts, counts, strict=True)
-    ]
+    """`in_chunks` for a kernel that is told by BATCH how many there are, and counts the rest."""
+    return in_chunks(gpu, dispatch, batch, row_bytes, grid, told=lambda _, count: {"BATCH": count})
