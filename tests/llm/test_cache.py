@@ -54,4 +54,4 @@ def test_a_cache_has_whole_pages_for_its_capacity(capacity: int, pages: int) -> 
     assert cache.pages.tolist() == list(range(pages))
     assert (cache.history.shape, cache.history.dtype) == ((capacity,), np.int32)
     assert (cache.state.shape, cache.state.dtype) == ((64,), np.uint32)
-    assert cache.table.shape == (capacity, 4, 2)
+    assert [table.shape for table in cache.tables] == [(capacity, 4, 2)] * 2

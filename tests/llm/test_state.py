@@ -1,6 +1,7 @@
 """The state's table: the same in Python and WGSL, and lossless."""
 
 import re
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from webxpu.errors import ShapeError
 from webxpu.llm import state as words
 from webxpu.llm.state import State
 
-WORDS_OF = {"u32": 1, "f32": 1, "vec4<u32>": 4, "array<vec4<u32>, 4>": 16, "array<vec4<u32>, 8>": 32}
+WORDS_OF = {"u32": 1, "f32": 1, "vec4<u32>": 4, "array<vec4<u32>, 4>": 16, "array<vec4<u32>, 5>": 20}
 
 
 def struct_offsets():
@@ -36,7 +37,11 @@ def test_the_wgsl_struct_has_pythons_offsets():
 
 
 def test_every_value_survives_the_round_trip():
-    state = State(7, 3, 9, True, 2**63 + 5, 40, 0.75, 0.875, 0.0625, 4096, (2, 49_151))
+    penalties = {"repetition": 1.25, "presence": 0.5, "frequency": -0.5, "top_n_sigma": 1.5}
+    counts = {"evicted": 128, "sinks": 64, "no_repeat": 3, "biases": 7, "ngram": 4, "drafts": 8, "runs": 5}
+    first = State(7, 3, 9, True, 2**63 + 5, 40, 0.75, 0.875, 0.0625, 4096, (2, 49_151))
+    state = replace(first, **penalties, **counts)
+    assert not [f.name for f in fields(State) if getattr(state, f.name) == getattr(State(), f.name)]
     raw = state.to_words()
     assert (raw.shape, raw.dtype) == ((64,), np.uint32)
     assert State.from_words(raw) == state

@@ -22,7 +22,7 @@ class Cache:
     pages    (P,) int32: page of position p is pages[p / 64]
     history  (C,) int32: the id at every position
     state    (64,) uint32: what changes each step
-    table    (C, D/2, 2) float32: cos and sin of every position
+    tables   one (C, D/2, 2) float32 a layer: cos and sin of every position; layers of one rope share theirs
     """
 
     capacity: int
@@ -30,7 +30,7 @@ class Cache:
     pages: Any
     history: Any
     state: Any
-    table: Any
+    tables: Sequence[Any]
 
     @classmethod
     def new(
@@ -45,11 +45,17 @@ class Cache:
             pages=put(np.arange(pages, dtype=np.int32)),
             history=empty((capacity,), "int32"),
             state=empty((WORDS,), "uint32"),
-            table=put(rope_table(capacity, config.head_dim, base=config.rope_base)),
+            tables=[put(rope_table(capacity, config.head_dim, base=config.rope_base))] * config.layers,
         )
 
     def tensors(self) -> list[Any]:
-        return [*self.layers, self.pages, self.history, self.state, self.table]
+        return [
+            *self.layers,
+            self.pages,
+            self.history,
+            self.state,
+            *{id(table): table for table in self.tables}.values(),
+        ]
 
 
 @dataclass

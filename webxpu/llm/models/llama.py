@@ -62,7 +62,7 @@ def forward(config: Config, w: Mapping[str, Any], cache: Cache, *, rows: int, pa
     x = ops.embed(w["embedding"], cache.history, state, rows=rows)  # (L,K)
     for i, kv in enumerate(cache.layers):
         q = ops.norm_qkv(
-            w[f"{i}.qkv"], x, w[f"{i}.attention_gain"], cache.table, kv, pages, state,
+            w[f"{i}.qkv"], x, w[f"{i}.attention_gain"], cache.tables[i], kv, pages, state,
             heads=c.heads, kv_heads=c.kv_heads, eps=c.rms_eps, pairs=c.rope_pairs,
         )  # (L,H,D)  # fmt: skip
         acc, stats = ops.attend(q, kv, pages, state, parts=parts)
