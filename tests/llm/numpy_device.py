@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.llm import models
+from webxpu.llm import head, models
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.generate import Engine, Programs
@@ -130,12 +130,12 @@ def numpy_engine(config: Config, weights: dict[str, Any], capacity: int, *, part
         return lambda: outputs.update({rows: model.forward(config, weights, cache, rows=rows, parts=1)})
 
     def choose(rows: int, greedy: bool) -> Callable[[], None]:
-        return lambda: model.choose(config, weights, cache, outputs[rows], greedy=greedy)
+        return lambda: head.choose(config, weights, cache, outputs[rows], greedy=greedy)
 
     def decode(greedy: bool) -> Callable[[], None]:
         def run() -> None:
             x = model.forward(config, weights, cache, rows=1, parts=parts)
-            model.choose(config, weights, cache, x, greedy=greedy)
+            head.choose(config, weights, cache, x, greedy=greedy)
 
         return run
 

@@ -14,6 +14,7 @@ from tests.llm.fake_bridge import FakeBridge
 from tests.llm.numpy_device import numpy_engine
 from webxpu.errors import FormatError
 from webxpu.gpu.device import open_device
+from webxpu.llm import head
 from webxpu.llm.cache import Cache
 from webxpu.llm.generate import Generation
 from webxpu.llm.models import llama
@@ -37,8 +38,8 @@ def run(name: str, **changes: Any) -> tuple[np.ndarray, list[int]]:
     cache.state[:] = State(position=0, rows=len(prompt), capacity=64).to_words()
     x, rows = llama.forward(config, arrays, cache, rows=64, parts=1), []
     for _ in range(12):
-        rows.append(np.array(llama.logits(config, arrays, cache, x)))
-        llama.choose(config, arrays, cache, x, greedy=True)
+        rows.append(np.array(head.logits(config, arrays, cache, x)))
+        head.choose(config, arrays, cache, x, greedy=True)
         x = llama.forward(config, arrays, cache, rows=1, parts=4)
     return np.stack(rows), cache.history[len(prompt) :][:12].tolist()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.llm import tiny
+from webxpu.llm import head
 from webxpu.llm.cache import Cache
 from webxpu.llm.models import llama
 from webxpu.llm.state import State
@@ -32,7 +33,7 @@ def feed(cache: Cache, position: int, rows: int, size: int, *, parts: int = 1, w
 
 
 def scores(cache: Cache, x: np.ndarray) -> np.ndarray:
-    return np.asarray(llama.logits(CONFIG, ARRAYS, cache, x))
+    return np.asarray(head.logits(CONFIG, ARRAYS, cache, x))
 
 
 @pytest.mark.parametrize("chunks", [[(70, 256)], [(64, 64), (6, 16)], [(16, 16)] * 4 + [(6, 16)], [(69, 256), (1, 1)]])
@@ -50,7 +51,7 @@ def test_greedy_decoding_gives_transformers_ids_and_logits(parts: int) -> None:
     x = feed(cache, 0, 70, 256)
     for step, golden in enumerate(GOLDEN["logits"]):
         np.testing.assert_allclose(scores(cache, x), golden, rtol=0, atol=LOGIT_ABS)
-        llama.choose(CONFIG, ARRAYS, cache, x, greedy=True)
+        head.choose(CONFIG, ARRAYS, cache, x, greedy=True)
         assert cache.history[70 + step] == GREEDY[step]
         x = llama.forward(CONFIG, ARRAYS, cache, rows=1, parts=parts)
     assert State.from_words(cache.state).position == 69 + len(GREEDY)
@@ -61,12 +62,12 @@ def test_a_stop_id_freezes_the_sequence() -> None:
     x = feed(cache, 0, 70, 256)
     cache.state[:] = State(position=0, rows=70, capacity=128, stops=[int(GREEDY[1])]).to_words()
     for _ in range(2):
-        llama.choose(CONFIG, ARRAYS, cache, x, greedy=True)
+        head.choose(CONFIG, ARRAYS, cache, x, greedy=True)
         x = llama.forward(CONFIG, ARRAYS, cache, rows=1, parts=1)
     kept = cache.history.copy(), cache.state.copy(), [layer.copy() for layer in cache.layers]
     for _ in range(3):
         x = llama.forward(CONFIG, ARRAYS, cache, rows=1, parts=1)
-        llama.choose(CONFIG, ARRAYS, cache, x, greedy=True)
+        head.choose(CONFIG, ARRAYS, cache, x, greedy=True)
     state = State.from_words(cache.state)
     assert (state.done, state.position, state.step) == (True, 71, 2)
     np.testing.assert_array_equal(cache.history, kept[0])
@@ -105,7 +106,7 @@ def test_sampling_draws_the_same_ids_for_the_same_seed_and_others_for_another() 
         x = feed(cache, 0, 70, 256)
         cache.state[:] = State(position=0, rows=70, capacity=128, temperature=1.0, seed=seed).to_words()
         for _ in range(8):
-            llama.choose(CONFIG, ARRAYS, cache, x, greedy=False)
+            head.choose(CONFIG, ARRAYS, cache, x, greedy=False)
             x = llama.forward(CONFIG, ARRAYS, cache, rows=1, parts=1)
         return cache.history[70:78].tolist()
 

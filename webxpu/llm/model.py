@@ -10,7 +10,7 @@ from typing import Any
 from webxpu.formats.gguf import Gguf, read_gguf
 from webxpu.gpu.device import Device, open_device
 from webxpu.gpu.program import Program
-from webxpu.llm import models
+from webxpu.llm import head, models
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config, architecture_of, config_from_gguf
 from webxpu.llm.generate import Engine, Generation, Programs
@@ -189,11 +189,11 @@ def record(device: Device, architecture: Any, config: Config, tensors: Mapping[s
             x = architecture.forward(config, tensors, cache, rows=rows, parts=1)
         for greedy in (True, False):
             with device.record(f"choice after {rows}") as choose[rows, greedy]:
-                architecture.choose(config, tensors, cache, x, greedy=greedy)
+                head.choose(config, tensors, cache, x, greedy=greedy)
     for greedy in (True, False):
         with device.record("decode" if greedy else "decode and sample") as decode[greedy]:
             x = architecture.forward(config, tensors, cache, rows=1, parts=1 if on_cpu else ATTENTION_PARTS)
-            architecture.choose(config, tensors, cache, x, greedy=greedy)
+            head.choose(config, tensors, cache, x, greedy=greedy)
             del x  # a tensor that is still referenced keeps its buffer
     return Programs(prefill, choose, decode)
 

@@ -19,7 +19,7 @@ from webxpu.llm.weights import Weights
 
 
 def weights(config: Config, tensors: Mapping[str, TensorInfo], named: Callable[[str], str] = str) -> Weights:
-    """The weights of a file by the names that `forward` and `choose` read.
+    """The weights of a file by the names that `forward` and `webxpu.llm.head` read.
 
     named   what the file calls a tensor, of GGUF's name for it
     """
@@ -70,17 +70,3 @@ def forward(config: Config, w: Mapping[str, Any], cache: Cache, *, rows: int, pa
         hidden = ops.norm_gate_up(w[f"{i}.gate_up"], x, w[f"{i}.ffn_gain"], kind="silu", eps=c.rms_eps)  # (L,F)
         x = ops.project(w[f"{i}.down"], hidden, x)  # (L,K)
     return x
-
-
-def choose(config: Config, w: Mapping[str, Any], cache: Cache, x: Any, *, greedy: bool) -> None:
-    """Chooses the id that follows row state.rows - 1 of x, appends it to the history and moves the state on."""
-    if greedy:
-        best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)
-        ops.advance(best, ids, cache.history, cache.state)
-    else:
-        ops.sample(logits(config, w, cache, x), cache.history, cache.state)
-
-
-def logits(config: Config, w: Mapping[str, Any], cache: Cache, x: Any) -> Any:
-    """(V,) float32: the scores of the token after row state.rows - 1 of x."""
-    return ops.norm_head(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)

@@ -1,0 +1,27 @@
+"""The end of a step, whatever the architecture: the head's logits, and the token that follows.
+
+V vocabulary, K hidden
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webxpu import ops
+from webxpu.llm.cache import Cache
+from webxpu.llm.config import Config
+
+
+def choose(config: Config, w: Mapping[str, Any], cache: Cache, x: Any, *, greedy: bool) -> None:
+    """Chooses the id that follows row state.rows - 1 of x, appends it to the history and moves the state on."""
+    if greedy:
+        best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)
+        ops.advance(best, ids, cache.history, cache.state)
+    else:
+        ops.sample(logits(config, w, cache, x), cache.history, cache.state)
+
+
+def logits(config: Config, w: Mapping[str, Any], cache: Cache, x: Any) -> Any:
+    """(V,) float32: the scores of the token after row state.rows - 1 of x."""
+    return ops.norm_head(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)
