@@ -15,6 +15,7 @@ OPEN = """
     const toy = await counter(bridge, device, arg?.toy ?? {});
     const open = (options) => bridge.openLoop(device, {
         program: toy.program, ring: toy.ring, first: toy.first, maxTokens: 40, stops: [], ...options});
+    const count = {buffer: toy.state, offset: 0, start: toy.first, most: arg?.toy?.gives ?? 1};
 """
 
 
@@ -205,6 +206,14 @@ def test_a_loop_sums_the_gpus_own_time(lab):
         ("{first: -1}", r"loop: 40 ids from element -1 do not fit"),
         ("{batches: 0}", r"loop: batches and sizes must be at least 1, got 0 and \[1,2,4,8\]"),
         ("{sizes: []}", r"loop: batches and sizes must be at least 1, got 3 and \[\]"),
+        ("{wraps: true, sizes: [300], maxTokens: 300}", r"loop: 300 ids from element 5 do not fit buffer ring of 256"),
+        ("{rows: {buffer: toy.rows, bytes: 12}}", r"loop: 256 rows of 12 bytes do not fit buffer rows of 2048 bytes"),
+        ("{rows: {buffer: toy.rows, bytes: 6}}", r"loop: 256 rows of 6 bytes do not fit"),
+        (
+            "{counter: {...count, offset: 256}}",
+            r"loop: a counter at byte 256 .* does not fit buffer state of 256 bytes",
+        ),
+        ("{counter: {...count, most: 0}}", r"loop: a counter at byte 0 with at most 0 ids a run does not fit"),
         ("{program: toy.ring}", r"a program is needed, but the handle \d+ is a buffer, ring"),
     ],
 )
@@ -226,6 +235,73 @@ def test_a_loop_has_one_reader(lab):
     """
     )
     assert got == ["DeviceError", "loop of program counter: somebody waits for its ids already"]
+
+
+@pytest.mark.parametrize("sizes", [[1], [3], [1, 2, 4, 8]])
+@pytest.mark.parametrize("batches", [1, 3])
+@pytest.mark.parametrize("gives", [1, 4, 9])
+def test_runs_may_give_a_varying_number_of_ids(lab, sizes, batches, gives):
+    got = lab(
+        OPEN + "return drain(bridge, open({maxTokens: 80, counter: count, sizes: arg.sizes, batches: arg.batches}));",
+        {"toy": {"gives": gives}, "sizes": sizes, "batches": batches},
+    )
+    assert got["ids"] == ids(5, 80)
+    assert got["reason"] == "length"
+    assert got["closed"]["kept"] == 80
+    if gives == 9:
+        assert got["closed"]["submitted"] <= 80 / 5 + batches * sizes[-1], "few runs are enough"
+
+
+@pytest.mark.parametrize("at", [0, 1, 3, 6, 12, 25])
+def test_a_stop_id_ends_a_loop_that_counts(lab, at):
+    got = lab(
+        OPEN + "return drain(bridge, open({counter: count, stops: [idAt(5 + arg.at)]}));",
+        {"toy": {"gives": 4}, "at": at},
+    )
+    assert got["ids"] == ids(5, at)
+    assert got["reason"] == "stop"
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_a_loop_that_counts_begins_with_the_ids_of_a_prompt(lab, count):
+    got = lab(
+        OPEN
+        + """
+        bridge.submit(device, [["run", toy.program]]);
+        return drain(bridge, open({maxTokens: arg.count, ready: 1, counter: count}));
+    """,
+        {"toy": {"gives": 3}, "count": count},
+    )
+    assert got["ids"] == ids(5, count)
+    assert len(got["handouts"][0]) <= 3
+
+
+def test_a_counter_that_stands_still_ends_the_loop_with_an_error(lab):
+    got = lab(
+        OPEN
+        + """
+        const loop = open({counter: {...count, offset: 16, start: 0}});
+        const thrown = await caught(() => bridge.nextIds(loop));
+        await bridge.closeLoop(loop);
+        return thrown;
+    """
+    )
+    assert got == ["DeviceError", "loop of program counter: after 1 more runs the counter went from 0 to 0"]
+
+
+def test_a_ring_may_wrap_and_has_rows_beside_the_ids(lab):
+    for gives in (1, 4):
+        got = lab(
+            OPEN
+            + """
+            const rows = {buffer: toy.rows, bytes: 8};
+            const counted = arg.toy.gives > 1 ? {counter: count} : {};
+            return drain(bridge, open({maxTokens: 300, wraps: true, rows, ...counted, stops: [idAt(5 + 290)]}));
+        """,
+            {"toy": {"gives": gives, "capacity": 100}},
+        )
+        assert got["ids"] == ids(5, 290)
+        assert got["words"] == [n for p in range(5, 295) for n in (p, 2 * p)]
 
 
 def test_an_error_on_the_gpu_ends_the_loop_with_its_text(lab):

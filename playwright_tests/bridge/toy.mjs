@@ -58,16 +58,24 @@ export function scale(/** @type {number} */ x, /** @type {number} */ y, bytes = 
 }
 scale.code = SCALE;
 
-// Run number p writes 100 + 3 p to ring[p], as a decode step appends an id, and does `work` rounds of arithmetic.
+// Step number p writes 100 + 3 p to ring[p], as a decode step appends an id, p and 2 p to rows[p], and does `work` rounds
+// of arithmetic. Run number r does 1 + r % GIVES steps. Past the ring's end it goes on at its start.
 const COUNT = `override WORK: u32;
+override GIVES: u32;
 @group(0) @binding(0) var<storage, read_write> ring: array<i32>;
 @group(0) @binding(1) var<storage, read_write> state: array<u32>;
+@group(0) @binding(2) var<storage, read_write> rows: array<vec2<u32>>;
 @compute @workgroup_size(1) fn main() {
   var waste = state[1];
   for (var i = 0u; i < WORK; i++) { waste = waste * 1664525u + 1013904223u; }
   state[1] = waste;
-  ring[state[0]] = 100 + 3 * i32(state[0]);
-  state[0] += 1u;
+  for (var step = 0u; step < 1u + state[2] % GIVES; step++) {
+    let place = state[0] % arrayLength(&ring);
+    ring[place] = 100 + 3 * i32(state[0]);
+    rows[place] = vec2<u32>(state[0], 2u * state[0]);
+    state[0] += 1u;
+  }
+  state[2] += 1u;
 }
 `;
 export const idAt = (/** @type {number} */ position) => 100 + 3 * position;
@@ -76,20 +84,22 @@ export const idAt = (/** @type {number} */ position) => 100 + 3 * position;
 export async function counter(
   /** @type {any} */ bridge,
   /** @type {number} */ device,
-  { capacity = 256, first = 5, work = 1 } = {},
+  { capacity = 256, first = 5, work = 1, gives = 1 } = {},
 ) {
   const ring = bridge.createBuffer(device, capacity * 4, "ring");
   const state = bridge.createBuffer(device, 256, "state");
+  const rows = bridge.createBuffer(device, capacity * 8, "rows");
   const program = await bridge.compile(device, {
     label: "counter",
     modules: [{ label: "counter/kernel", code: COUNT, segments: [["counter/kernel.wgsl", 1, 10]] }],
-    pipelines: [{ module: 0, constants: { WORK: work }, access: ["read_write", "read_write"] }],
+    pipelines: [{ module: 0, constants: { WORK: work, GIVES: gives }, access: Array(3).fill("read_write") }],
     groups: [
       {
         pipeline: 0,
         buffers: [
           [ring, 0, capacity * 4],
           [state, 0, 256],
+          [rows, 0, capacity * 8],
         ],
       },
     ],
@@ -97,15 +107,17 @@ export async function counter(
     labels: ["counter/kernel"],
   });
   bridge.submit(device, [["write", state, 0, bytesOf([first], Uint32Array)]]);
-  return { program, ring, state, first };
+  return { program, ring, state, rows, first };
 }
 
 /** All that a loop gives: each hand-out, and what closing it says. */
 export async function drain(/** @type {any} */ bridge, /** @type {number} */ loop) {
   const handouts = [];
+  const words = [];
   for (;;) {
-    const { ids, done, reason } = await bridge.nextIds(loop);
+    const { ids, done, reason, rows } = await bridge.nextIds(loop);
     handouts.push(ids);
-    if (done) return { handouts, ids: handouts.flat(), reason, closed: await bridge.closeLoop(loop) };
+    if (rows) words.push(...new Uint32Array(rows.buffer));
+    if (done) return { handouts, ids: handouts.flat(), words, reason, closed: await bridge.closeLoop(loop) };
   }
 }

@@ -223,17 +223,32 @@ class Program:
         ready: int = 0,
         stops: Sequence[int] = (),
         timestamps: bool = False,
+        counter: Counter | None = None,
+        rows: Tensor | None = None,
+        wraps: bool = False,
     ) -> Loop:
         """Runs this program a token a time, several batches ahead, until `max_tokens`, a stop id or abort.
 
         ring (C,) int32: the program's last kernel appends each id to it; the first new one lands at element `first`.
         ready: ids that work submitted before, such as a prompt's last program, appends there itself; they come first.
+        counter: for a program whose runs append a varying number of ids, where it counts them.
+        rows (C, ...): what the program writes at the index of each id; `Loop.rows` has it beside the ids.
+        wraps: past the ring's end ids go on at element 0; else all must fit.
         """
-        options = {
+        options: dict[str, Any] = {
             "program": self.handle, "ring": ring.handle, "first": first, "maxTokens": max_tokens, "ready": ready,
-            "stops": [int(i) for i in stops], "timestamps": timestamps,
+            "stops": [int(i) for i in stops], "timestamps": timestamps, "wraps": wraps,
         }  # fmt: skip
-        return Loop(self.device, self.device.bridge.open_loop(self.device.handle, options))
+        if counter is not None:
+            words, offset = counter.words, counter.words.offset + 4 * counter.word
+            options["counter"] = {
+                "buffer": words.handle, "offset": offset, "start": counter.start, "most": counter.most
+            }  # fmt: skip
+        row: tuple[tuple[int, ...], str] | None = None
+        if rows is not None:
+            row = (rows.shape[1:], rows.dtype)
+            options["rows"] = {"buffer": rows.handle, "bytes": rows.nbytes // rows.shape[0]}
+        return Loop(self.device, self.device.bridge.open_loop(self.device.handle, options), row)
 
     def free(self) -> None:
         """Frees the program and its pool, also of one whose compilation failed."""
@@ -248,22 +263,45 @@ class Program:
         self._handle, self._pool = None, []
 
 
-class Loop:
-    """A running token loop: `async for ids in loop`, each a list of one or more new ids."""
+@dataclass(frozen=True)
+class Counter:
+    """Where a program counts the ids that it appends.
 
-    def __init__(self, device: Device, handle: int) -> None:
+    words   (n,) uint32, of which `word` is the count
+    start   the count before the first id of a loop: before those that are ready, too
+    most    ids that one run appends at most; it appends at least one
+    """
+
+    words: Tensor
+    word: int
+    start: int
+    most: int
+
+
+class Loop:
+    """A running token loop: `async for ids in loop`, each a list of one or more new ids.
+
+    rows    what the ring of rows has of the ids that came last, (ids, ...); None without such a ring
+    """
+
+    def __init__(self, device: Device, handle: int, row: tuple[tuple[int, ...], str] | None = None) -> None:
         self.device = device
         self.handle = handle
         self.reason: str | None = None
+        self.rows = None if row is None else np.zeros((0, *row[0]), row[1])
         self._closed = False
 
     async def next(self) -> list[int]:
         """Every id that is ready, at least one unless the loop is over; `reason` then says why it ended."""
         if self.reason is not None:
+            if self.rows is not None:
+                self.rows = self.rows[:0]
             return []
         batch = await self.device.bridge.next_ids(self.handle)
         if batch["done"]:
             self.reason = batch["reason"]
+        if self.rows is not None:
+            self.rows = np.frombuffer(batch["rows"], self.rows.dtype).reshape(-1, *self.rows.shape[1:])
         return list(batch["ids"])
 
     def abort(self) -> None:
