@@ -1,4 +1,4 @@
 """How many rows the kernels of a decode step serve."""
 
-# A program of at most so many rows sums in the order of the one-row program, so that drafts can be verified bit for bit.
+# A program of at most so many rows sums in the order of the one-row program, so that drafts are verified bit for bit.
 DECODE_ROWS = 9
