@@ -14,6 +14,8 @@
 // How often a connection that broke is taken up again from where it broke, and how long the first pause is.
 const RETRIES = 2;
 const RETRY_MS = 300;
+// What servers answer where there is no file; storage services say 403 to whoever may not list the folder.
+const MISSING = [403, 404, 410];
 
 /** @param {{handles: ReturnType<import("./handles.mjs").create>, fetch: typeof fetch, location?: {href: string,
  *           origin: string, protocol: string}, navigator?: {onLine?: boolean, storage: StorageManager}}} deps */
@@ -38,9 +40,10 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     return "file" in source ? `file ${source.file}` : `opfs ${source.opfs}`;
   }
 
-  /** @param {Source} source @param {string} what @param {unknown} [cause] */
-  function failure(source, what, cause) {
-    return error("FetchError", `${nameOf(source)}: ${what}`, cause);
+  /** @param {Source} source @param {string} what @param {unknown} [cause]
+   *  @param {boolean} [missing] whether there is no such file */
+  function failure(source, what, cause, missing = false) {
+    return Object.assign(error("FetchError", `${nameOf(source)}: ${what}`, cause), { missing });
   }
 
   /**
@@ -62,7 +65,7 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     if ("file" in source) {
       const blob = files.get(source.file);
       if (blob) return blob;
-      throw failure(source, "the page has registered no file of this name");
+      throw failure(source, "the page has registered no file of this name", undefined, true);
     }
     try {
       const names = source.opfs.split("/").filter(Boolean);
@@ -70,7 +73,8 @@ export function create({ handles, fetch, location = globalThis.location, navigat
       for (const name of names.slice(0, -1)) folder = await folder.getDirectoryHandle(name);
       return await (await folder.getFileHandle(names.at(-1) ?? "")).getFile();
     } catch (cause) {
-      throw failure(source, `it cannot be opened (${/** @type {Error} */ (cause).message})`, cause);
+      const { name, message } = /** @type {Error} */ (cause);
+      throw failure(source, `it cannot be opened (${message})`, cause, name === "NotFoundError");
     }
   }
 
@@ -92,7 +96,8 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     if ((status !== 200 && status !== 206) || !response.body) {
       await response.body?.cancel();
       const said = `HTTP status ${status} ${response.statusText}`.trim();
-      throw failure(source, `at byte ${start}: the server answered with ${said}`);
+      const what = `at byte ${start}: the server answered with ${said}`;
+      throw failure(source, what, undefined, MISSING.includes(status));
     }
     if (status === 206) {
       if (!range?.[1] || Number(range[1]) === start) return { body: response.body, skip: 0, total, etag };

@@ -178,7 +178,10 @@ async def _await(name: str, *args: Any) -> Any:
         kind = _class_of(e)
         if kind is None:
             raise
-        raise kind(str(e.message)) from e
+        error = kind(str(e.message))
+        if isinstance(error, errors.FetchError):
+            error.missing = bool(getattr(e, "missing", False))
+        raise error from e
 
 
 async def _report(name: str, *args: Any) -> dict[str, Any]:

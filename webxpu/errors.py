@@ -22,7 +22,12 @@ class KernelError(RuntimeError):
 
 
 class FetchError(OSError):
-    """A download failed; the message names the URL and the browser's reason."""
+    """A download failed; the message names the URL and the browser's reason.
+
+    missing   whether what was asked is that there is no such file, as far as its server tells
+    """
+
+    missing = False
 
 
 class DeviceError(RuntimeError):

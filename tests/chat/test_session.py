@@ -12,8 +12,9 @@ from tests.llm import tiny
 from tests.llm.numpy_device import numpy_engine
 from webxpu.chat.session import Chat, Reply
 from webxpu.errors import ShapeError, TemplateError, Unsupported
+from webxpu.llm.checkpoint import open_gguf
 from webxpu.llm.model import Model
-from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.llm.source import Source
 from webxpu.text.template import ChatTemplate
 
 TEMPLATE = (
@@ -163,10 +164,10 @@ def test_what_the_template_refuses_comes_out_as_its_own_error() -> None:
 
 def test_the_tiny_model_chats_on_numpy_and_goes_on_from_its_cache() -> None:
     """The real parts together: file, tokenizer, template, engine; only the GPU is NumPy."""
-    metadata = tiny.header().metadata
-    tokenizer, template = Tokenizer.from_gguf(metadata), ChatTemplate.from_gguf(metadata)
+    checkpoint = open_gguf(tiny.header(), Source.parse(tiny.FILE.name))
+    tokenizer = checkpoint.tokenizer
     engine = numpy_engine(tiny.model()[0], tiny.dense(), 256)
-    model = Model(engine, tokenizer, template, tensors={}, owns_device=False, load_ms=5.0)
+    model = Model(engine, checkpoint, tensors={}, owns_device=False, load_ms=5.0)
     session = Chat(model)
     first = session.stream(HELLO, max_tokens=10, stop_ids=[])
     assert "".join(read(first)) == first.text == tokenizer.decode(first.ids)

@@ -24,9 +24,9 @@ from webxpu.formats.gguf import read_gguf
 from webxpu.formats.safetensors import INDEX_NAME, read_safetensors, read_sharded
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm import models
+from webxpu.llm.checkpoint import vocab_of as vocab_of_gguf
 from webxpu.llm.config import architecture_of, config_from_gguf
 from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, read_config, vocab_of
-from webxpu.llm.model import vocab_of as vocab_of_gguf
 from webxpu.llm.models import llama
 from webxpu.llm.weights import read_arrays
 from webxpu.text.hf_tokenizer import Tokenizer

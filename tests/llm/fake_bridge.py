@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from webxpu.errors import FetchError
+
 # The least that WebGPU promises.
 LIMITS = {
     "maxComputeWorkgroupsPerDimension": 65535,
@@ -80,7 +82,12 @@ class FakeBridge:
 
     async def fetch_range(self, source: Mapping[str, str], start: int, nbytes: int) -> dict[str, Any]:
         self._called("fetch")
-        data = (self.folder / source["url"]).read_bytes()
+        try:
+            data = (self.folder / source["url"]).read_bytes()
+        except (FileNotFoundError, IsADirectoryError) as e:
+            error = FetchError(f"{source['url']}: at byte {start}: the server answered with HTTP status 404")
+            error.missing = True
+            raise error from e
         return {"bytes": data[start : start + nbytes], "total": len(data), "etag": None}
 
     async def upload(self, _device: int, options: Mapping[str, Any]) -> None:

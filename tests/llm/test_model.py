@@ -16,7 +16,8 @@ from tests.llm import tiny
 from tests.llm.fake_bridge import FakeBridge
 from webxpu.errors import FetchError, FormatError, KernelError, OutOfMemory, ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
-from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load, vocab_of
+from webxpu.llm.checkpoint import vocab_of
+from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load
 
 NAME = tiny.FILE.name
 

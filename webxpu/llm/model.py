@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from webxpu.formats.gguf import Gguf, read_gguf
+from webxpu.errors import Unsupported
 from webxpu.gpu.device import Device, open_device
 from webxpu.gpu.program import Program
-from webxpu.llm import head, models
+from webxpu.llm import head
 from webxpu.llm.cache import Cache
-from webxpu.llm.config import Config, architecture_of, config_from_gguf
+from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
+from webxpu.llm.config import Config
 from webxpu.llm.generate import Engine, Generation, Programs
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.source import Source
-from webxpu.llm.weights import Weights, allocate, upload
+from webxpu.llm.weights import allocate, upload
 from webxpu.text.hf_tokenizer import Tokenizer
-from webxpu.text.template import ChatTemplate
 
 # Ways in which decode attention splits its keys, so that one row gives a GPU enough workgroups.
 ATTENTION_PARTS = 16
@@ -33,8 +33,10 @@ class Model:
     """A loaded model. Made by `await webxpu.load(source)`.
 
     config      the architecture's numbers
-    tokenizer   text to ids and back
-    template    the file's chat template, or None
+    tokenizer   text to ids and back; raises Unsupported, with the reason, where webxpu knows none like the model's
+    template    the model's chat template, or None
+    eos_ids     ids that end a reply
+    identity    a hash of the configuration and the table of weights
     capacity    tokens that prompt and reply may have together
     load_ms     how long loading took
     """
@@ -42,8 +44,7 @@ class Model:
     def __init__(
         self,
         engine: Engine,
-        tokenizer: Tokenizer,
-        template: ChatTemplate | None,
+        checkpoint: Checkpoint,
         *,
         tensors: Mapping[str, Any],
         owns_device: bool,
@@ -53,11 +54,19 @@ class Model:
         self.config = engine.config
         self.device = engine.device
         self.capacity = engine.cache.capacity
-        self.tokenizer = tokenizer
-        self.template = template
+        self._checkpoint = checkpoint
+        self.template = checkpoint.template
+        self.eos_ids = checkpoint.eos_ids
+        self.identity = checkpoint.identity
         self.load_ms = load_ms
         self._tensors = tensors
         self._owns_device = owns_device
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        if self._checkpoint.tokenizer is None:
+            raise Unsupported(self._checkpoint.no_tokenizer)
+        return self._checkpoint.tokenizer
 
     def generate(
         self,
@@ -85,7 +94,7 @@ class Model:
             ids,
             sampling=Sampling(temperature, top_k, top_p, min_p, seed),
             max_tokens=max_tokens,
-            stop_ids=self.tokenizer.eos_ids if stop_ids is None else stop_ids,
+            stop_ids=self.eos_ids if stop_ids is None else stop_ids,
             timestamps=timestamps,
             load_ms=self.load_ms,
         )
@@ -109,10 +118,11 @@ class Model:
 async def load(
     source: str, *, device: Device | None = None, context_tokens: int = 4096, progress: Progress | None = None
 ) -> Model:
-    """Loads a model from one GGUF file straight onto the GPU; no weight passes through Python's memory.
+    """Loads a model straight onto the GPU; no weight passes through Python's memory.
 
-    source          a URL (a split model: of its first part), "file:NAME" for a File or Blob that the page registered,
-                    "opfs:PATH" for a file in the origin's private file system
+    source          the URL of a GGUF file (a split model: of its first part), or of a Hugging Face folder with a "/" at
+                    its end, see `webxpu.llm.checkpoint.open_checkpoint`; "file:NAME" for a File or Blob that the page
+                    registered, "opfs:PATH" for a file or folder in the origin's private file system
     device          where to load it; None opens one, which then belongs to the model
     context_tokens  tokens that prompt and reply may have together, at most what the model was made for
     progress        called with (bytes loaded, bytes in all)
@@ -120,17 +130,13 @@ async def load(
     Raises FormatError for a broken file, Unsupported for one that this version can't run, FetchError, OutOfMemory.
     """
     check_whole("load", "context_tokens", context_tokens, 2)
-    where = Source.parse(source)
+    Source.parse(source)
     began = time.perf_counter()
     owned = device is None
     device = device or await open_device()
     try:
-        header = await read_gguf(
-            where.reader(device.bridge),
-            name=where.name,
-            open_part=lambda name: where.sibling(name).reader(device.bridge),
-        )
-        model = await _build(device, where, header, context_tokens, progress, owned)
+        checkpoint = await open_checkpoint(source, device.bridge)
+        model = await _build(device, checkpoint, context_tokens, progress, owned)
     except BaseException:
         if owned:
             device.close()
@@ -140,13 +146,9 @@ async def load(
 
 
 async def _build(
-    device: Device, source: Source, header: Gguf, context_tokens: int, progress: Progress | None, owned: bool
+    device: Device, checkpoint: Checkpoint, context_tokens: int, progress: Progress | None, owned: bool
 ) -> Model:
-    architecture = models.find(architecture_of(header.metadata))
-    config = config_from_gguf(header.metadata, vocab_of(header))
-    weights: Weights = architecture.weights(config, header.tensors)
-    tokenizer = Tokenizer.from_gguf(header.metadata)
-    template = ChatTemplate.from_gguf(header.metadata)
+    architecture, config, weights = checkpoint.architecture, checkpoint.config, checkpoint.weights
     made: list[Any] = []  # tensors and programs, to be freed where something fails
 
     def keep(tensor: Any) -> Any:
@@ -163,19 +165,13 @@ async def _build(
         )
         programs = record(device, architecture, config, tensors, cache)
         made += programs.all()
-        await _together(upload(device, source, weights, tensors, progress), compile_all(programs))
+        await _together(upload(device, checkpoint.source, weights, tensors, progress), compile_all(programs))
     except BaseException:
         for thing in made:
             thing.free()
         raise
     engine = Engine(config, device, cache, programs)
-    return Model(engine, tokenizer, template, tensors=tensors, owns_device=owned, load_ms=0.0)
-
-
-def vocab_of(header: Gguf) -> int:
-    """Rows of the embedding; 0 where the file has none, which the architecture then reports."""
-    embedding = header.tensors.get("token_embd.weight")
-    return embedding.shape[0] if embedding is not None and embedding.shape else 0
+    return Model(engine, checkpoint, tensors=tensors, owns_device=owned, load_ms=0.0)
 
 
 def record(device: Device, architecture: Any, config: Config, tensors: Mapping[str, Any], cache: Cache) -> Programs:

@@ -1,0 +1,129 @@
+"""A model's files opened, whatever their form: what it computes, where its weights lie, and how it reads text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from types import ModuleType
+from typing import Any
+
+from webxpu.errors import Unsupported
+from webxpu.formats.gguf import Gguf, read_gguf
+from webxpu.formats.tensor_info import TensorInfo
+from webxpu.formats.window import FIRST_READ_BYTES, ReadRange
+from webxpu.gpu.seam import Bridge
+from webxpu.llm import models
+from webxpu.llm.config import Config, architecture_of, config_from_gguf
+from webxpu.llm.files import Files
+from webxpu.llm.source import Source
+from webxpu.llm.weights import Weights
+from webxpu.text.gguf_tokenizer import eos_ids
+from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.template import ChatTemplate
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model that was opened; none of its weights has been read.
+
+    architecture   the module in `webxpu.llm.models` that computes it
+    config, weights  its numbers, and where in `source` or beside it each weight lies
+    tokenizer      text to ids and back, or None where webxpu knows none like it; `no_tokenizer` is then the reason
+    template       the chat template, or None
+    eos_ids        ids that end a reply
+    identity       a hash of the configuration and the table of tensors
+    source         the file with the weights; those of other files lie beside it
+    """
+
+    architecture: ModuleType
+    config: Config
+    weights: Weights
+    tokenizer: Tokenizer | None
+    template: ChatTemplate | None
+    eos_ids: tuple[int, ...]
+    identity: str
+    source: Source
+    no_tokenizer: str = field(default="", kw_only=True)
+
+
+async def open_checkpoint(source: str, bridge: Bridge) -> Checkpoint:
+    """Opens a model by what its files hold:
+
+    a GGUF file, of a split model the first part; a Hugging Face folder, by its address with a "/" at the end or that of
+    its config.json.
+
+    Raises FormatError for broken files, with the files that were looked for where a folder lacks one; Unsupported for
+    what this version cannot compute; FetchError; ShapeError for what names no source.
+    """
+    from webxpu.llm import hf_checkpoint
+
+    where = Source.parse(source)
+    files = Files(where, bridge)
+    if where.place.endswith("/"):
+        values = await files.find_json("config.json")
+        if values is not None:
+            return await hf_checkpoint.open_folder(files, values)
+        raise files.incomplete("a config.json")
+    reader, head = await _begun(where.reader(bridge))
+    if head.lstrip()[:1] == b"{":
+        values = await files.find_json(where.name)
+        if values is not None:
+            return await hf_checkpoint.open_folder(files, values)
+    header = await read_gguf(reader, name=where.name, open_part=lambda name: where.sibling(name).reader(bridge))
+    return open_gguf(header, where)
+
+
+async def _begun(read_range: ReadRange) -> tuple[ReadRange, bytes]:
+    """A reader that has the file's beginning already, and what that is."""
+    begin, size = await read_range(0, FIRST_READ_BYTES)
+
+    async def read(start: int, nbytes: int) -> tuple[bytes, int | None]:
+        if start + nbytes <= len(begin) or len(begin) < FIRST_READ_BYTES:
+            return begin[start : start + nbytes], size if len(begin) == FIRST_READ_BYTES else len(begin)
+        return await read_range(start, nbytes)
+
+    return read, begin[:64]
+
+
+def open_gguf(header: Gguf, source: Source) -> Checkpoint:
+    """A model of a GGUF header."""
+    metadata = header.metadata
+    architecture = models.find(architecture_of(metadata))
+    config = config_from_gguf(metadata, vocab_of(header))
+    weights: Weights = architecture.weights(config, header.tensors)
+    tokenizer, reason = unless_unknown(lambda: Tokenizer.from_gguf(metadata))
+    ends = tokenizer.eos_ids if tokenizer else eos_ids(metadata, config.vocab)
+    return Checkpoint(
+        architecture,
+        config,
+        weights,
+        tokenizer,
+        ChatTemplate.from_gguf(metadata),
+        tuple(ends),
+        identity_of(config, header.tensors),
+        source,
+        no_tokenizer=reason,
+    )
+
+
+def vocab_of(header: Gguf) -> int:
+    """Rows of the embedding; 0 where the file has none, which the architecture then reports."""
+    embedding = header.tensors.get("token_embd.weight")
+    return embedding.shape[0] if embedding is not None and embedding.shape else 0
+
+
+def unless_unknown(make: Callable[[], Tokenizer]) -> tuple[Tokenizer | None, str]:
+    """A tokenizer, or None and the reason where it is of a kind that webxpu does not know: ids do without it."""
+    try:
+        return make(), ""
+    except Unsupported as e:
+        return None, str(e)
+
+
+def identity_of(config: Config, tensors: Mapping[str, TensorInfo], hashes: Iterable[str] = ()) -> str:
+    """Names a model: the same for the same numbers, tensors and, where they are known, hashes of the weights."""
+    table = sorted((t.name, t.type, t.shape, t.start, t.nbytes) for t in tensors.values())
+    said: Any = [asdict(config), table, list(hashes)]
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()

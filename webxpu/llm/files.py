@@ -1,0 +1,96 @@
+"""The files beside one another that make a model: which are there, and small ones read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from webxpu.errors import FetchError, FormatError
+from webxpu.formats.json_text import parse_json
+from webxpu.formats.window import ReadRange
+from webxpu.gpu.seam import Bridge
+from webxpu.llm.source import Source
+
+FIRST_READ_BYTES = 256 * 1024
+# Configurations, and tokenizers: that of 262,144 pieces takes 33 MB.
+MAX_SMALL_BYTES = 16 * 1024 * 1024
+MAX_TOKENIZER_BYTES = 64 * 1024 * 1024
+MAX_VALUES = 4_000_000
+
+
+class Files:
+    """The files of the folder that a source names or lies in; `looked_for` are those that were asked for in vain."""
+
+    def __init__(self, source: Source, bridge: Bridge) -> None:
+        self.source = source
+        self.bridge = bridge
+        self.looked_for: list[str] = []
+
+    def place(self, name: str) -> Source:
+        return self.source.sibling(name)
+
+    def reader(self, name: str) -> ReadRange:
+        return self.place(name).reader(self.bridge)
+
+    async def exists(self, name: str) -> bool:
+        """Whether there is such a file. Raises FetchError where that cannot be known."""
+        return await self._begins(name, lambda: self.reader(name)(0, 1))
+
+    async def find(self, name: str, most_bytes: int = MAX_SMALL_BYTES) -> bytes | None:
+        """A file's bytes, or None where there is no such file. Raises FetchError, and FormatError for a longer one."""
+        found: list[bytes] = []
+
+        async def read() -> tuple[bytes, int | None]:
+            found.append(await read_whole(self.reader(name), name, most_bytes))
+            return found[0], None
+
+        return found[0] if await self._begins(name, read) else None
+
+    async def _begins(self, name: str, read: Callable[[], Awaitable[tuple[bytes, int | None]]]) -> bool:
+        """Whether a file has a beginning, noted where it has none. Servers of one page answer every path with it."""
+        try:
+            begin = (await read())[0][:64].lstrip()
+        except FetchError as e:
+            if not e.missing:
+                raise
+            begin = b""
+        if not begin or begin[:1] == b"<":
+            self.looked_for.append(name)
+            return False
+        return True
+
+    async def find_json(self, name: str, most_bytes: int = MAX_SMALL_BYTES) -> dict[str, Any] | None:
+        """The object in a JSON file, or None where there is no such file. Raises FetchError, FormatError."""
+        data = await self.find(name, most_bytes)
+        return None if data is None else json_object(data, name)
+
+    def incomplete(self, what: str) -> FormatError:
+        """The error for a folder that lacks something, with what was looked for."""
+        where = self.source.place.rpartition("/")[0] or self.source.place
+        return FormatError(f"{where}: the folder must have {what}; looked for {', '.join(self.looked_for)}")
+
+
+async def read_whole(read_range: ReadRange, name: str, most_bytes: int) -> bytes:
+    """A whole file. Raises FormatError for one of more than `most_bytes`, or one that ends before its size."""
+    data, size = await read_range(0, min(FIRST_READ_BYTES, most_bytes + 1))
+    while size is None or len(data) < size:
+        if max(len(data), size or 0) > most_bytes:
+            raise FormatError(f"{name}: must be at most {most_bytes} bytes long, got {max(len(data), size or 0)}")
+        wanted = (size or min(2 * len(data) + FIRST_READ_BYTES, most_bytes + 1)) - len(data)
+        more, _ = await read_range(len(data), wanted)
+        data += more
+        if len(more) < wanted:
+            if size is not None:
+                raise FormatError(f"{name}: must be complete, to byte {size}, got {len(data)} bytes")
+            break
+    if len(data) > most_bytes:
+        raise FormatError(f"{name}: must be at most {most_bytes} bytes long, got {len(data)}")
+    return data
+
+
+def json_object(data: bytes, name: str) -> dict[str, Any]:
+    """The object that a JSON file is. Raises FormatError."""
+    value = parse_json(data, name=name, what="the text", most=MAX_VALUES)
+    if not isinstance(value, dict):
+        raise FormatError(f"{name}: the text must be a JSON object, got {type(value).__name__}")
+    return value

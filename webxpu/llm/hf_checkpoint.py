@@ -1,0 +1,107 @@
+"""Hugging Face folders: config.json, weights in one file or in shards, a tokenizer and a chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webxpu.errors import FormatError
+from webxpu.formats.safetensors import INDEX_NAME, Safetensors, read_safetensors, read_sharded
+from webxpu.llm import models
+from webxpu.llm.checkpoint import Checkpoint, identity_of, unless_unknown
+from webxpu.llm.files import MAX_TOKENIZER_BYTES, Files
+from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, vocab_of
+from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.template import ChatTemplate
+
+WEIGHTS_NAME = "model.safetensors"
+
+
+async def open_folder(files: Files, values: Mapping[str, Any]) -> Checkpoint:
+    """The model of a folder whose config.json says `values`. Raises FormatError, Unsupported, FetchError."""
+    table = await read_table(files)
+    config = config_from_hf(values, vocab_of(table.tensors))
+    architecture = models.find(config.architecture)
+    tensors = model_tensors(values, table.tensors)
+    weights = architecture.weights(config, tensors, file_name)
+    text = await read_text(files)
+    generation = await files.find_json("generation_config.json")
+    ends = _ids(values, "config.json") if generation is None else _ids(generation, "generation_config.json")
+    return Checkpoint(
+        architecture,
+        config,
+        weights,
+        text.tokenizer,
+        text.template,
+        tuple(dict.fromkeys((*ends, *text.eos_ids))),
+        identity_of(config, tensors),
+        files.place(next(iter(tensors.values())).file),
+        no_tokenizer=text.reason,
+    )
+
+
+async def read_table(files: Files) -> Safetensors:
+    """Where the tensors lie: of model.safetensors, else of the shards that its index names."""
+    if await files.exists(WEIGHTS_NAME):
+        return await read_safetensors(files.reader(WEIGHTS_NAME), name=WEIGHTS_NAME)
+    if await files.exists(INDEX_NAME):
+        return await read_sharded(files.reader(INDEX_NAME), files.reader, name=INDEX_NAME)
+    raise files.incomplete("weights in safetensors")
+
+
+class Text:
+    """What a folder says about text."""
+
+    def __init__(self, tokenizer: Tokenizer | None, reason: str, template: ChatTemplate | None) -> None:
+        self.tokenizer, self.reason, self.template = tokenizer, reason, template
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        return () if self.tokenizer is None else self.tokenizer.eos_ids
+
+
+async def read_text(files: Files) -> Text:
+    """The tokenizer and the chat template of a folder; None for those that it lacks."""
+    settings = await files.find_json("tokenizer_config.json") or {}
+    described = await files.find("tokenizer.json", MAX_TOKENIZER_BYTES)
+    tokenizer, reason = None, "tokenizer: the folder has no tokenizer.json"
+    if described is not None:
+        text = _decoded(described, "tokenizer.json")
+        tokenizer, reason = unless_unknown(lambda: Tokenizer.from_json(text, settings))
+    return Text(tokenizer, reason, await _template(files, settings))
+
+
+async def _template(files: Files, settings: Mapping[str, Any]) -> ChatTemplate | None:
+    """chat_template.jinja, else chat_template of tokenizer_config.json: a text, or a list of which one is "default"."""
+    own = await files.find("chat_template.jinja")
+    source: Any = settings.get("chat_template") if own is None else _decoded(own, "chat_template.jinja")
+    if isinstance(source, list):
+        named = {item.get("name"): item.get("template") for item in source if isinstance(item, dict)}
+        source = named.get("default")
+    if source is None:
+        return None
+    if not isinstance(source, str):
+        raise FormatError(f"tokenizer_config.json: chat_template must be a text, got {type(source).__name__}")
+    return ChatTemplate(source, _token(settings.get("bos_token")), _token(settings.get("eos_token")))
+
+
+def _token(value: Any) -> str | None:
+    """A token in tokenizer_config.json: its text, or an object that has it."""
+    text = value.get("content") if isinstance(value, Mapping) else value
+    return text if isinstance(text, str) else None
+
+
+def _decoded(data: bytes, name: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as e:
+        raise FormatError(f"{name}: byte {e.start} must be UTF-8, got {e.reason}") from e
+
+
+def _ids(values: Mapping[str, Any], name: str) -> list[int]:
+    """`eos_token_id`: an id, or several."""
+    found = values.get("eos_token_id")
+    ids = found if isinstance(found, list) else [] if found is None else [found]
+    if not all(type(i) is int and i >= 0 for i in ids):
+        raise FormatError(f"{name}: eos_token_id must be an id or a list of ids, got {str(found)[:80]}")
+    return ids
