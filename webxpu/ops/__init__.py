@@ -21,6 +21,8 @@ from webxpu.ops.gqa import grouped_attention, kv_cache_bytes, kv_head_of
 from webxpu.ops.group_norm import group_norm
 from webxpu.ops.istft import istft, istft_length, istft_max_length
 from webxpu.ops.layernorm import layernorm
+from webxpu.ops.logprobs import logprobs
+from webxpu.ops.mask import mask
 from webxpu.ops.matmul import linear, matmul, matmul_q4g128, matmul_q8
 from webxpu.ops.matvec import matvec, matvec_q4g128, matvec_q8, matvec_q8_ffn, matvec_q8_residual
 from webxpu.ops.mel import has_empty_band, hz_to_mel, mel_filterbank, mel_frequencies, mel_spectrogram, mel_to_hz
@@ -29,6 +31,7 @@ from webxpu.ops.norm_gate_up import glu, norm_gate_up
 from webxpu.ops.norm_head import norm_head, norm_head_argmax
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
 from webxpu.ops.pad import pad
+from webxpu.ops.penalize import penalize
 from webxpu.ops.permute import permute
 from webxpu.ops.pope import legendre, pope
 from webxpu.ops.project import attend_project, project
@@ -61,9 +64,12 @@ ENGINE = (
     "attend",
     "cache",
     "embed",
+    "logprobs",
+    "mask",
     "norm_gate_up",
     "norm_head",
     "norm_qkv",
+    "penalize",
     "project",
     "sample",
     "split_planes",
@@ -117,6 +123,8 @@ __all__ = [
     "legendre",
     "linear",
     "llama3_freq_factors",
+    "logprobs",
+    "mask",
     "matmul",
     "matmul_q4g128",
     "matmul_q8",
@@ -137,6 +145,7 @@ __all__ = [
     "norm_head_argmax",
     "norm_qkv",
     "pad",
+    "penalize",
     "permute",
     "permute_rope_channels",
     "pope",

@@ -70,7 +70,8 @@ def threshold(bits: U32, weights: U64, target: int) -> int:
 def candidates(logits: NDArray[np.float32], state: State) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
     """Which tokens may be drawn, and each one's (logit - the largest) / temperature."""
     bits = order_bits(logits)
-    scaled = ((logits - logits.max()) / np.float32(state.temperature)).astype(np.float32)
+    with np.errstate(over="ignore"):  # of a banned token
+        scaled = ((logits - logits.max()) / np.float32(state.temperature)).astype(np.float32)
     likely = np.exp(scaled)
     keep = bits >= (threshold(bits, np.ones(len(bits), np.uint64), state.top_k) if state.top_k else 0)
     kept = keep & (likely >= np.float32(state.min_p))
