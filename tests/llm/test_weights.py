@@ -23,6 +23,7 @@ from webxpu.llm.source import Source
 from webxpu.llm.weights import Weight, Weights, allocate, pieces, read_arrays, upload
 from webxpu.ops.split_planes import split_planes
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, nbytes, to_stored
+from webxpu.quant.rows import ROW_TYPES
 
 PLANES = [name for name, block in BLOCK_TYPES.items() if block.planes]
 CONFIG, ARRAYS = tiny.model()
@@ -269,3 +270,42 @@ def test_read_arrays_keeps_blocks_as_they_are() -> None:
 def test_the_configuration_of_the_tiny_file_is_read() -> None:
     assert Config("llama", 2, 256, 512, 4, 2, 64, 320, 10000.0, CONFIG.rms_eps, 512) == CONFIG
     assert CONFIG.rms_eps == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize("name", ROW_TYPES)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_stacked_tensors_in_planes_of_rows_are_copied_plane_by_plane(name: str, elsewhere: bool) -> None:
+    """Plays the bridge. The scales follow the codes, or lie in another file."""
+    k = 384
+    blocks = block_weight(name, (5, k), seed=3)
+    weights, files = {}, {"f.gguf": bytearray(b"\x5a" * 9000), "aux": bytearray(b"\x5a" * 900)}
+    parts = []
+    for tensor, rows, start in (("a", range(2), 0), ("b", range(2, 5), 4096)):
+        data = blocks.rows(np.array(rows)).data.tobytes()
+        part = TensorInfo(tensor, name, (len(rows), k), start, len(data), "f.gguf")
+        codes = part.planes()[0].nbytes
+        if elsewhere:
+            part = dataclasses.replace(part, scales=("aux", start // 16))
+            files["aux"][start // 16 : start // 16 + len(data) - codes] = data[codes:]
+            data = data[:codes]
+        files["f.gguf"][start : start + len(data)] = data
+        parts.append(part)
+    weights = {"w": Weight("w", name, (5, k), tuple(parts))}
+    array = read_arrays(weights, lambda p: bytes(files[p.file][p.start : p.start + p.nbytes]))["w"]
+    assert isinstance(array, Blocks)
+    np.testing.assert_array_equal(array.data, blocks.data)
+    device = FakeDevice()
+    made = allocate(device, weights)  # type: ignore[arg-type]
+    stored = np.zeros(made["w"].nbytes, np.uint8)
+    sent = pieces(weights, made, PLANES)
+    assert set(sent) == ({"f.gguf", "aux"} if elsewhere else {"f.gguf"})
+    for file, wanted in sent.items():
+        assert [p["start"] for p in wanted] == sorted(p["start"] for p in wanted)
+        for piece in wanted:
+            assert piece["transform"] is None
+            assert piece["offset"] % 4 == piece["bytes"] % 4 == 0
+            raw = files[file][piece["start"] : piece["start"] + piece["bytes"]]
+            stored[piece["offset"] : piece["offset"] + piece["bytes"]] = np.frombuffer(raw, np.uint8)
+    np.testing.assert_array_equal(stored, to_stored(blocks))
+    asyncio.run(upload(device, Source.parse("https://h/f.gguf"), weights, made))  # type: ignore[arg-type]
+    assert {u["source"]["url"] for u in device.uploads} == {f"https://h/{file}" for file in sent}

@@ -17,7 +17,16 @@ from gguf.quants import quantize as gguf_quantize
 
 from webxpu.cases.case import FEW_CASES
 from webxpu.errors import ShapeError
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, is_block_type, nbytes, stored_nbytes, to_stored
+from webxpu.quant.ggml import (
+    BLOCK_TYPES,
+    WEIGHT_TYPES,
+    Blocks,
+    dequantize,
+    is_block_type,
+    nbytes,
+    stored_nbytes,
+    to_stored,
+)
 
 TYPES = sorted(BLOCK_TYPES)
 # The gguf package quantises none of these.
@@ -167,7 +176,7 @@ def test_only_weights_in_blocks_are_block_types():
             lambda: Blocks("q4_0", (2, 32), np.zeros(35, np.uint8)),
             "Blocks: data must hold 36 bytes for q4_0[2, 32], got 35",
         ),
-        (lambda: nbytes("q8_1", (2, 256)), f"Blocks: type must be one of {', '.join(BLOCK_TYPES)}, got 'q8_1'"),
+        (lambda: nbytes("q8_1", (2, 256)), f"Blocks: type must be one of {', '.join(WEIGHT_TYPES)}, got 'q8_1'"),
         (lambda: nbytes("q4_k", (2, 288)), "Blocks: K must be a multiple of 256 for q4_k, got the shape [2, 288]"),
     ],
 )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from webxpu.errors import ShapeError
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks
+from webxpu.quant.rows import ROW_TYPES, joined
 
 F32 = NDArray[np.float32]
 
@@ -31,6 +32,7 @@ MANY_CASES = tuple(name for name in BLOCK_TYPES if name not in FEW_CASES)
 _CODES = {
     **{"q8_0": (127, 0.0), "q4_0": (8, 0.0), "q4_1": (8, -7.0), "q5_0": (16, 0.0), "q5_1": (16, -15.5)},
     **{"q2_k": (20, 1.5), "q3_k": (64, 0.0), "q4_k": (500, 7.5), "q5_k": (1000, 15.5), "q6_k": (2048, 0.0)},
+    **{"q8": (127, 0.0), "q4g128": (8, 0.0), "q1g128": (1, 0.0)},
     **{"q1_0": (1, 0.0), "tq1_0": (1, 0.0), "tq2_0": (1, 0.0)},
 }
 
@@ -154,6 +156,8 @@ def halves(arrays: tuple[F32, ...]) -> tuple[NDArray[np.float16], ...]:
 
 def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Blocks:
     """A weight of a block type with codes of every value and scales of both signs, most weights within (-1, 1)."""
+    if type_name in ROW_TYPES:
+        return _row_weight(type_name, shape, seed)
     block = BLOCK_TYPES[type_name]
     if type_name == "f16":
         return Blocks(type_name, shape, uniform(shape, seed).astype(np.float16).reshape(-1).view(np.uint8))
@@ -172,6 +176,15 @@ def block_weight(type_name: str, shape: tuple[int, int], seed: int = 0) -> Block
         offset = middle * scale[:, :1] + scale[:, 1:] / 4
         data[:, block.halves[1] :][:, :2] = offset.astype(np.float16).view(np.uint8)
     return Blocks(type_name, shape, data.reshape(-1))
+
+
+def _row_weight(type_name: str, shape: tuple[int, int], seed: int) -> Blocks:
+    """The same of a type in planes of rows; what fills up a row of codes is no zero, so that reading it shows."""
+    kind, (n, k) = ROW_TYPES[type_name], shape
+    codes = hashed(n * kind.code_bytes(k), seed).astype(np.uint8).reshape(n, kind.code_bytes(k))
+    scales = uniform((n, kind.scale_bytes(k) // 4), seed + 1)
+    scales += np.copysign(np.float32(8e-3), scales)
+    return Blocks(type_name, shape, joined(codes, scales / np.float32(_CODES[type_name][0])))
 
 
 def gather_cases(names: Collection[str] | None = None) -> list[Case]:

@@ -31,7 +31,7 @@ CASES = [
     Case("embed", "q6_k-one-row", partial(_case, "q6_k", 67, 256, 7), {"rows": 1}),
     *(
         Case("embed", f"{t}-{rows}x{k}", partial(_case, t, 67, k, 3), {"rows": rows})
-        for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32)]
+        for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32), ("q4g128", 3, 268)]
     ),
     *(Case("embed", f"{t}-ids-outside", partial(_outside, t), {"rows": 6}) for t in ("f32", "q8_0")),
     Case("embed", "past-the-history", partial(_case, "q4_1", 67, 64, 38), {"rows": 5}),

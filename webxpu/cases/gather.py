@@ -52,4 +52,8 @@ CASES = [
         for t in FEW_CASES
     ),
     *(Case("gather", f"{t}-6x{d}", partial(_blocks, t, 6, d)) for t in ("f16", "bf16") for d in (40, 33)),
+    *(
+        Case("gather", f"{t}-6x{d}", partial(_blocks, t, 6, d))
+        for t, d in [("q8", 44), ("q4g128", 268), ("q1g128", 384)]
+    ),
 ]

@@ -82,6 +82,10 @@ CASES = [
     ),
     *(Case("linear", f"{t}-5x9x256", partial(_blocks, t, 5, 9, 256)) for t in FEW_CASES),
     *(
+        Case("linear", f"{t}-5x9x{k}", partial(_blocks, t, 5, 9, k))
+        for t, k in [("q8", 52), ("q4g128", 268), ("q1g128", 256)]
+    ),
+    *(
         Case("linear", f"{t}-{m}x{n}x{k}", partial(_blocks, t, m, n, k))
         for t in ("f16", "bf16")
         for m, n, k in [(5, 9, 40), (5, 9, 33)]

@@ -150,6 +150,10 @@ CASES = [
     *(Case("matvec", f"{t}-67x512", partial(_blocks, t, 67, 512)) for t in FEW_CASES),
     *(
         Case("matvec", f"{t}-{n}x{k}", partial(_blocks, t, n, k))
+        for t, n, k in [("q8", 7, 52), ("q8", 66, 1040), ("q4g128", 5, 268), ("q4g128", 67, 512), ("q1g128", 67, 384)]
+    ),
+    *(
+        Case("matvec", f"{t}-{n}x{k}", partial(_blocks, t, n, k))
         for t in ("f16", "bf16")
         for n, k in [(5, 40), (6, 33), (5, 7)]
     ),

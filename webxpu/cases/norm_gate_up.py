@@ -28,6 +28,7 @@ CASES = [
         Case("norm_gate_up", f"{t}-65x96", partial(_norm, t, 1, 65, 96), {"eps": 1e-5})
         for t in ("f32", *MANY_CASES)
     ),
+    Case("norm_gate_up", "q8-65x52", partial(_norm, "q8", 1, 65, 52), {"eps": 1e-5}),
     Case("norm_gate_up", "q4_k-65x256", partial(_norm, "q4_k", 1, 65, 256), {"eps": 1e-5}),
     *(Case("norm_gate_up", f"{t}-ragged", partial(_norm, t, 1, 5, 44), {"eps": 1e-5}) for t in ("f16", "bf16")),
     Case("norm_gate_up", "smollm2", partial(_norm, "q4_1", 1, 1536, 576), {"eps": 1e-5}, quick=True),

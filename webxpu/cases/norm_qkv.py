@@ -56,6 +56,7 @@ CASES = [
         Case("norm_qkv", f"{t}-one-row", partial(_norm, t, 1, 96, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5))
         for t in ("f32", *MANY_CASES)
     ),
+    Case("norm_qkv", "q4g128-one-row", partial(_norm, "q4g128", 1, 140, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5)),
     Case("norm_qkv", "q4_k-one-row", partial(_norm, "q4_k", 1, 256, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5)),
     *(
         Case("norm_qkv", f"{t}-ragged", partial(_norm, t, 1, 44, 4, 2, 16, 70), _kw(4, 2, "half", eps=1e-5))

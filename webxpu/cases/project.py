@@ -39,6 +39,8 @@ CASES = [
         Case("project", f"{t}-{n}x{k}", partial(_project, t, 1, n, k), quick=k == 1536)
         for t, n, k in [("q4_1", 576, 1536), ("f32", 3, 36), ("f32", 1, 4), ("q8_0", 64, 2080), ("f16", 5, 44)]
     ),
+    Case("project", "q1g128-65x384", partial(_project, "q1g128", 1, 65, 384)),
+    Case("attend_project", "q8-65x3x4x20", partial(_attend, "q8", 1, 65, 3, 4, 20)),
     Case("project", "q5_0-65x96", partial(_project, "q5_0", 1, 65, 96)),
     Case("project", "q6_k-65x512", partial(_project, "q6_k", 1, 65, 512)),
     *(Case("project", f"{t}-rows", partial(_project, t, 5, 33, 64)) for t in ("f32", "q4_0")),

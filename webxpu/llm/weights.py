@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from webxpu.gpu.tensor import Tensor
 from webxpu.llm.source import Source
 from webxpu.ops.split_planes import split_planes
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize
+from webxpu.quant.rows import ROW_TYPES, stacked
 
 # Bytes that the browser holds at once on their way from the network to the GPU.
 CHUNK_BYTES = 4 << 20
@@ -99,7 +101,8 @@ def read_arrays(
     """The weights as the reference reads them, by the same names; `read` gives a file tensor's bytes."""
     arrays: dict[str, NDArray[np.float32] | Blocks] = {}
     for name, weight in weights.items():
-        data = np.frombuffer(b"".join(map(read, weight.parts)), np.uint8)
+        parts = [np.frombuffer(b"".join(map(read, part.planes())), np.uint8) for part in weight.parts]
+        data = stacked(weight.type, weight.shape[-1], parts) if weight.type in ROW_TYPES else np.concatenate(parts)
         if weight.type != "float32":
             arrays[name] = Blocks(weight.type, weight.shape, data)
         elif weight.widened:
@@ -129,12 +132,30 @@ def pieces(
     for name, weight in weights.items():
         row = 0
         for part in () if weight.widened else weight.parts:
-            found[part.file, part.start] = _piece(weight, part, tensors[name], row, transforms)
+            for plane, piece in zip(part.planes(), _pieces(weight, part, tensors[name], row, transforms), strict=True):
+                found[plane.file, plane.start] = piece
             row += part.shape[0]
     files: dict[str, list[dict[str, Any]]] = {}
     for file, start in sorted(found):
         files.setdefault(file, []).append(found[file, start])
     return files
+
+
+def _pieces(
+    weight: Weight, part: TensorInfo, tensor: Tensor, row: int, transforms: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Where the runs of bytes of a file tensor land."""
+    if weight.type not in ROW_TYPES:
+        return [_piece(weight, part, tensor, row, transforms)]
+    kind, k = ROW_TYPES[weight.type], weight.shape[-1]
+    rows = math.prod(weight.shape[:-1])
+    above = row * math.prod(weight.shape[1:-1])
+    offsets = above * kind.code_bytes(k), rows * kind.code_bytes(k) + above * kind.scale_bytes(k)
+    return [
+        {"start": plane.start, "bytes": plane.nbytes, "buffer": tensor.handle, "offset": tensor.offset + offset,
+         "transform": None}
+        for plane, offset in zip(part.planes(), offsets, strict=True)
+    ]  # fmt: skip
 
 
 def _piece(weight: Weight, part: TensorInfo, tensor: Tensor, row: int, transforms: Sequence[str]) -> dict[str, Any]:
@@ -163,7 +184,8 @@ async def upload(
 ) -> None:
     """Streams the weights from their files into the tensors. No byte of them passes through Python, but of the gains
     that are widened: a few kilobytes a layer."""
-    alone = len({part.file for weight in weights.values() for part in weight.parts}) == 1
+    files = {plane.file for weight in weights.values() for part in weight.parts for plane in part.planes()}
+    alone = len(files) == 1
 
     def place_of(file: str) -> Source:
         return source if alone else source.sibling(file)
@@ -171,9 +193,9 @@ async def upload(
     await _widen(device, place_of, weights, tensors)
     types = {weight.type for weight in weights.values()}
     split = [name for name, block in BLOCK_TYPES.items() if block.planes and name in types]
-    files = pieces(weights, tensors, split)
-    total, done = sum(piece["bytes"] for wanted in files.values() for piece in wanted), 0
-    for file, wanted in files.items():
+    sent = pieces(weights, tensors, split)
+    total, done = sum(piece["bytes"] for wanted in sent.values() for piece in wanted), 0
+    for file, wanted in sent.items():
 
         def report(loaded: int, _: int, before: int = done) -> None:
             if progress is not None:

@@ -21,7 +21,7 @@ from webxpu.ops._lines import REAL, narrow
 from webxpu.ops.activation import KINDS, activation
 from webxpu.ops.elementwise import elementwise
 from webxpu.quant.apart import Q4G128, Q8, Apart
-from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, is_block_type, part_chunk, row_nbytes, weight_part
+from webxpu.quant.ggml import WEIGHT_TYPES, Blocks, dequantize, is_block_type, part_chunk, row_nbytes, weight_part
 from webxpu.quant.q4g128 import dequantize_q4g128
 from webxpu.quant.q8 import unpack_q8
 
@@ -270,7 +270,7 @@ def check_weight(op_name: str, weight: Spec, name: str = "weight", shape: str = 
     """The two sizes of a weight argument. Raises ShapeError unless it is a float32 matrix or a block weight."""
     check(len(weight.shape) == 2, op_name, name, f"of shape {shape}", weight)
     known = weight.dtype == "float32" or is_block_type(weight.dtype)
-    check(known, op_name, name, f"float32 or Blocks of {', '.join(BLOCK_TYPES)}", weight)
+    check(known, op_name, name, f"float32 or Blocks of {', '.join(WEIGHT_TYPES)}", weight)
     return weight.shape[0], weight.shape[1]
 
 

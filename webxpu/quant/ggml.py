@@ -1,4 +1,5 @@
-"""GGML block types: sizes, how their bytes lie on the GPU, and dequantisation to float32.
+"""Weight types: sizes, how their bytes lie on the GPU, and dequantisation to float32. Those of `webxpu.quant.rows` are
+told from GGML's block types here, so that nothing else has to.
 
 Layouts: https://github.com/ggml-org/llama.cpp/blob/b4000/ggml/src/ggml-common.h
 """
@@ -16,6 +17,7 @@ from webxpu.errors import ShapeError
 from webxpu.quant.floats import F32, U8, bf16, f16
 from webxpu.quant.k_quants import q2_k, q3_k, q4_k, q5_k, q6_k
 from webxpu.quant.one_bit import q1_0, tq1_0, tq2_0
+from webxpu.quant.rows import ROW_TYPES, dequantize_rows, picked
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,13 @@ BLOCK_TYPES = {
         BlockType("tq2_0", 256, 66, (64,)),
     )
 }
+WEIGHT_TYPES = (*BLOCK_TYPES, *ROW_TYPES)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A weight as its file stores it: `data` are the bytes of `shape` (N rows, K weights a row), row after row."""
+    """A weight as its file stores it: `data` are the bytes of `shape` (N rows, K weights a row), row after row, or, of
+    the types in `webxpu.quant.rows`, plane after plane."""
 
     type: str
     shape: tuple[int, ...]
@@ -73,28 +77,36 @@ class Blocks:
 
     def rows(self, indices: NDArray[np.integer]) -> Blocks:
         """The given rows, still in blocks."""
-        picked = self.data.reshape(self.shape[0], -1)[indices]
-        return Blocks(self.type, (len(indices), *self.shape[1:]), picked.reshape(-1))
+        if self.type in ROW_TYPES:
+            data = picked(self.type, self.shape, self.data, indices)
+        else:
+            data = self.data.reshape(self.shape[0], -1)[indices].reshape(-1)
+        return Blocks(self.type, (len(indices), *self.shape[1:]), data)
 
 
 def is_block_type(name: str) -> bool:
-    return name in BLOCK_TYPES
+    """Whether it is a weight type, of blocks or of planes of rows."""
+    return name in BLOCK_TYPES or name in ROW_TYPES
 
 
 def nbytes(type_name: str, shape: tuple[int, ...]) -> int:
     """Bytes of a weight in its file. Raises ShapeError for an unknown type or a row that does not end with a block."""
-    if type_name not in BLOCK_TYPES:
-        raise ShapeError(f"Blocks: type must be one of {', '.join(BLOCK_TYPES)}, got {type_name!r}")
+    if not is_block_type(type_name):
+        raise ShapeError(f"Blocks: type must be one of {', '.join(WEIGHT_TYPES)}, got {type_name!r}")
+    rows = ROW_TYPES.get(type_name)
+    multiple = rows.multiple if rows else BLOCK_TYPES[type_name].elements
+    if not shape or shape[-1] % multiple:
+        raise ShapeError(f"Blocks: K must be a multiple of {multiple} for {type_name}, got the shape {list(shape)}")
+    if rows:
+        return rows.nbytes(shape)
     block = BLOCK_TYPES[type_name]
-    if not shape or shape[-1] % block.elements:
-        raise ShapeError(
-            f"Blocks: K must be a multiple of {block.elements} for {type_name}, got the shape {list(shape)}"
-        )
     return math.prod(shape) // block.elements * block.nbytes
 
 
 def stored_nbytes(type_name: str, shape: tuple[int, ...]) -> int:
     """Bytes of a weight on the GPU: its planes each padded to 16, or the file's bytes padded to 4."""
+    if type_name in ROW_TYPES:
+        return -(-nbytes(type_name, shape) // 16) * 16  # rows of codes are whole loads already
     block = BLOCK_TYPES[type_name]
     size = nbytes(type_name, shape)
     return sum(planes_nbytes(type_name, math.prod(shape) // block.elements)) if block.planes else -(-size // 4) * 4
@@ -111,15 +123,15 @@ def row_nbytes(type_name: str, k: int) -> int | None:
     that lie one after the other."""
     if not is_block_type(type_name):
         return k * np.dtype(type_name).itemsize
-    return None if BLOCK_TYPES[type_name].planes else nbytes(type_name, (1, k))
+    return None if type_name in ROW_TYPES or BLOCK_TYPES[type_name].planes else nbytes(type_name, (1, k))
 
 
 def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
     """The part in `kernels/_with/weights/` that reads a weight of `shape` (N, K): its type, or `<type>_ragged` where a
     row is no whole number of 16-byte loads (`x` is then an array of f32, not of vec4). A float16 array is read as
     Blocks of f16 are."""
-    if type_name not in ("float32", "float16", *BLOCK_TYPES):
-        raise ShapeError(f"weight_part: weight must be float32 or one of {sorted(BLOCK_TYPES)}, got {type_name}")
+    if type_name not in ("float32", "float16", *WEIGHT_TYPES):
+        raise ShapeError(f"weight_part: weight must be float32 or one of {sorted(WEIGHT_TYPES)}, got {type_name}")
     name = {"float32": "f32", "float16": "f16"}.get(type_name, type_name)
     width = {"f32": 4, "f16": 8, "bf16": 8}.get(name, 1)
     return f"{name}_ragged" if shape[-1] % width else name
@@ -128,13 +140,15 @@ def weight_part(type_name: str, shape: tuple[int, ...]) -> str:
 def part_chunk(part: str) -> int:
     """`CHUNK` of a weight part: the consecutive weights that one lane takes at a time."""
     name = part.removeprefix("apart/")
-    chunks = {"f16": 8, "bf16": 8, "q8_0": 16, "q8": 16, "q4g128": 32}
+    chunks = {"f16": 8, "bf16": 8, "q8_0": 16, "q8": 16, "q4g128": 32, "q1g128": 32}
     block = BLOCK_TYPES.get(name)
     return chunks.get(name, 32 if block and block.elements > 1 else 4)
 
 
 def dequantize(blocks: Blocks) -> NDArray[np.float32]:
     """The weights as float32, `shape`. Bit for bit what `gguf.quants.dequantize` gives (of Q1_0: `libgguf`)."""
+    if blocks.type in ROW_TYPES:
+        return dequantize_rows(blocks.type, blocks.shape, blocks.data).reshape(blocks.shape)
     rows = blocks.data.reshape(-1, BLOCK_TYPES[blocks.type].nbytes)
     return _DEQUANTIZE[blocks.type](rows).reshape(blocks.shape)
 
@@ -142,6 +156,8 @@ def dequantize(blocks: Blocks) -> NDArray[np.float32]:
 def to_stored(blocks: Blocks) -> NDArray[np.uint8]:
     """The bytes as kernels read them. Types with planes: all codes, padded to 16 bytes, then all float16 scales,
     padded to 16 bytes; the others: the file's bytes, padded to 4."""
+    if blocks.type in ROW_TYPES:
+        return _padded(blocks.data, 16)
     block = BLOCK_TYPES[blocks.type]
     if not block.planes:
         return _padded(blocks.data, 4)
