@@ -4,14 +4,17 @@
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 const CHUNK = 32u;
-override ROW_LOADS: u32 = (K + 31u) / 32u;
+
+fn row_loads() -> u32 {
+    return (K + 31u) / 32u;
+}
 
 fn dot_chunk(row: u32, chunk: u32, x: array<vec4<f32>, 8>) -> f32 {
     return dot32(row, chunk, x);
 }
 
 fn dot32(row: u32, block: u32, x: array<vec4<f32>, 8>) -> f32 {
-    let words = weights[row * ROW_LOADS + block];
+    let words = weights[row * row_loads() + block];
     var sum = nibbles4(words.x) * x[0];
     sum += nibbles4(words.x >> 16u) * x[1];
     sum += nibbles4(words.y) * x[2];
@@ -24,7 +27,7 @@ fn dot32(row: u32, block: u32, x: array<vec4<f32>, 8>) -> f32 {
 }
 
 fn unpack32(row: u32, block: u32) -> array<vec4<f32>, 8> {
-    let words = weights[row * ROW_LOADS + block];
+    let words = weights[row * row_loads() + block];
     let d = code_scale(row, block);
     return array<vec4<f32>, 8>(
         d * nibbles4(words.x),
@@ -43,6 +46,6 @@ fn octet_quads(octet: u32) -> vec2<u32> {
 }
 
 fn dot8(row: u32, octet: u32, a: vec4<f32>, b: vec4<f32>) -> f32 {
-    let word = weights[row * ROW_LOADS + octet / 4u][octet % 4u];
+    let word = weights[row * row_loads() + octet / 4u][octet % 4u];
     return code_scale(row, octet / 4u) * dot(nibbles4(word) * a + nibbles4(word >> 16u) * b, vec4<f32>(1.0));
 }

@@ -4,5 +4,5 @@
 
 fn code_scale(row: u32, block: u32) -> f32 {
     let i = row * ((K + 127u) / 128u) + block / 4u;
-    return bitcast<f32>(weights[N * ROW_LOADS + i / 4u][i % 4u]);
+    return bitcast<f32>(weights[N * row_loads() + i / 4u][i % 4u]);
 }

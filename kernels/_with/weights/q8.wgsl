@@ -3,5 +3,5 @@
 // zeros; then one float32 scale a row. Layout: webxpu/quant/rows.py.
 
 fn code_scale(row: u32, block: u32) -> f32 {
-    return bitcast<f32>(weights[N * ROW_LOADS + row / 4u][row % 4u]);
+    return bitcast<f32>(weights[N * row_loads() + row / 4u][row % 4u]);
 }
