@@ -37,7 +37,7 @@ model = await webxpu.load(given["url"], context_tokens=256)
 generation = model.generate(given["prompt"], max_tokens=given["tokens"], stop_ids=[])
 async for _ in generation:
     pass
-model.free()
+model.dispose()
 return generation.ids
 """,
         url=site_server.share(file),

@@ -52,7 +52,7 @@ model.CHUNK_ROWS_CPU = cpu
         url=url,
     )
     yield python
-    python.run("kept.pop('tiny').free()")
+    python.run("kept.pop('tiny').dispose()")
 
 
 def generate(page: PythonPage, prompt: list[int], model: str = "tiny", **options: Any) -> dict[str, Any]:
@@ -227,7 +227,7 @@ device = kept["tiny"].device
 found = [device.stats()]
 model = await webxpu.load(given["url"], device=device, context_tokens=64)
 found.append(device.stats())
-model.free()
+model.dispose()
 found.append(device.stats())
 return [[s["buffers"], s["bytes"], s["programs"]] for s in found]
 """,
@@ -289,7 +289,7 @@ return {"reads": reads, "progress": seen, "load_ms": kept["real"].load_ms}
         url=f"{site_server.url}/models/{read_lock()[DEFAULT_MODEL].file}",
     )
     yield {**found, "heap_growth": python.heap_bytes() - heap}
-    python.run("kept.pop('real').free()")
+    python.run("kept.pop('real').dispose()")
 
 
 def test_the_real_models_bytes_go_past_pythons_memory(real_model: dict[str, Any], seen: list[str]) -> None:
@@ -345,7 +345,7 @@ import contextlib, io
 said = io.StringIO()
 with contextlib.redirect_stdout(said):
 {"".join(f"    {line}" + chr(10) for line in example.splitlines() if line)}
-model.free()
+model.dispose()
 device.close()
 return said.getvalue()
 """)

@@ -84,7 +84,7 @@ class FakeModel:
     async def reset(self):
         self.was_reset = True
 
-    def free(self):
+    def dispose(self):
         assert not self.device.closed
         self.freed = True
 

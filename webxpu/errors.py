@@ -5,6 +5,18 @@ class ShapeError(ValueError):
     """An argument's shape, dtype or option does not fit the operation."""
 
 
+class ContextOverflow(ShapeError):
+    """A prompt leaves no room for a reply in the context: `tokens` of the prompt, `capacity` of the context."""
+
+    def __init__(self, tokens: int, capacity: int) -> None:
+        super().__init__(
+            f"generate: ids must leave room in the context of {capacity} tokens, got {tokens}. "
+            "Load the model with larger context_tokens or shorten the prompt."
+        )
+        self.tokens = tokens
+        self.capacity = capacity
+
+
 class FormatError(ValueError):
     """A file is not what it claims to be; the message quotes the offset and the bytes found."""
 

@@ -146,7 +146,7 @@ async def _free() -> None:
     model, device, _model, _device = _model, _device, None, None
     if model is not None:
         await model.reset()
-        model.free()
+        model.dispose()
     if device is not None:
         device.close()
 

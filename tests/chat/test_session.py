@@ -166,7 +166,7 @@ def test_the_tiny_model_chats_on_numpy_and_goes_on_from_its_cache() -> None:
     """The real parts together: file, tokenizer, template, engine; only the GPU is NumPy."""
     checkpoint = open_gguf(tiny.header(), Source.parse(tiny.FILE.name))
     tokenizer = checkpoint.tokenizer
-    engine = numpy_engine(tiny.model()[0], tiny.dense(), 256)
+    engine = numpy_engine(tiny.model()[0], tiny.dense(), 256).engine
     model = Model(engine, checkpoint, tensors={}, owns_device=False, load_ms=5.0)
     session = Chat(model)
     first = session.stream(HELLO, max_tokens=10, stop_ids=[])

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.llm import head, models
+from webxpu.llm import models
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
-from webxpu.llm.generate import Engine, Programs
+from webxpu.llm.engine import Engine
 from webxpu.llm.model import CHUNK_ROWS
+from webxpu.llm.programs import Programs, Recorded
+from webxpu.llm.sequence import Sequence as Conversation
 
 
 class Array(np.ndarray):
@@ -20,14 +22,24 @@ class Array(np.ndarray):
 
     handle: int
     offset = 0
+    freed = False
+
+    async def numpy(self) -> np.ndarray:
+        return np.array(self)
+
+    def free(self) -> None:
+        self.freed = True
 
 
 class NumpyDevice:
+    """What the engine asks of a device, and of its bridge."""
+
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self.programs: list[NumpyProgram] = []
         self.calls: list[str] = []
         self.ran: list[str] = []
+        self.bridge = self
 
     def put(self, values: np.ndarray) -> Array:
         array = np.array(values).view(Array)
@@ -35,34 +47,68 @@ class NumpyDevice:
         self.arrays.append(array)
         return array
 
+    tensor = put
+
     def empty(self, shape: tuple[int, ...], dtype: str) -> Array:
         return self.put(np.zeros(shape, dtype))
 
-    def program(self, label: str, run: Callable[[], None]) -> NumpyProgram:
-        made = NumpyProgram(self, label, run, len(self.programs))
+    def record(self, label: str, body: Callable[[], Any]) -> Recorded:
+        made = NumpyProgram(self, label, body, len(self.programs))
         self.programs.append(made)
-        return made
+        return Recorded(made, lambda: made.output)  # type: ignore[arg-type]
 
     def submit(self, steps: Sequence[Sequence[Any]]) -> None:
         self.calls.append("submit")
         for kind, handle, *rest in steps:
             if kind == "write":
                 offset, data = rest
-                target = np.asarray(self.arrays[handle]).reshape(-1).view(np.uint8)
+                target = self._bytes(handle)
+                assert offset + len(data) <= len(target)
                 target[offset : offset + len(data)] = data
+            elif kind == "copy":
+                start, to, at, count = rest
+                assert handle != to
+                self._bytes(to)[at : at + count] = self._bytes(handle)[start : start + count]
             else:
+                assert kind == "run"
                 self.programs[handle].run()
+
+    async def read_into(self, handle: int, offset: int, target: np.ndarray) -> None:
+        self.calls.append("read")
+        target[:] = self._bytes(handle)[offset : offset + len(target)]
+
+    async def sync(self) -> None:
+        self.calls.append("sync")
+
+    def _bytes(self, handle: int) -> np.ndarray:
+        assert not self.arrays[handle].freed
+        return np.asarray(self.arrays[handle]).reshape(-1).view(np.uint8)
 
 
 class NumpyProgram:
     dispatches = 12
 
-    def __init__(self, device: NumpyDevice, label: str, run: Callable[[], None], handle: int) -> None:
-        self.device, self.label, self._run, self.handle = device, label, run, handle
+    def __init__(self, device: NumpyDevice, label: str, body: Callable[[], Any], handle: int) -> None:
+        self.device, self.label, self._body, self._handle = device, label, body, handle
+        self.output: Any = None
+        self.compiled = False
+
+    @property
+    def handle(self) -> int:
+        assert self.compiled, f"{self.label} is not compiled"
+        return self._handle
+
+    async def compile(self) -> None:
+        self.compiled = True
 
     def run(self) -> None:
         self.device.ran.append(self.label)
-        self._run()
+        made = self._body()
+        if isinstance(made, np.ndarray):
+            # As on a GPU, a program's result is one buffer that every run overwrites.
+            if self.output is None:
+                self.output = self.device.put(made)
+            self.output[:] = made
 
     def loop(self, max_tokens: int, **options: Any) -> NumpyLoop:
         self.device.calls.append("loop")
@@ -74,8 +120,9 @@ class NumpyLoop:
 
     def __init__(
         self, program: NumpyProgram, max_tokens: int, *, ring: Array, first: int, ready: int, stops: Sequence[int],
-        timestamps: bool,
+        timestamps: bool, wraps: bool = False,
     ) -> None:  # fmt: skip
+        assert wraps or first + max_tokens <= len(ring)
         self.program, self.max_tokens, self.ring, self.first, self.stops = program, max_tokens, ring, first, stops
         self.made, self.kept, self.size = min(ready, max_tokens), 0, 1
         self.reason: str | None = None
@@ -91,7 +138,8 @@ class NumpyLoop:
             return []
         if self.made == self.kept:
             self._run()
-        batch = self.ring[self.first + self.kept : self.first + self.made].tolist()
+        places = np.arange(self.first + self.kept, self.first + self.made) % len(self.ring)
+        batch = self.ring[places].tolist()
         self._run()
         ids: list[int] = []
         for i in batch:
@@ -119,30 +167,30 @@ class NumpyLoop:
         return {"submitted": self.made, "kept": self.kept, "gpuMs": 1.5 if self.timestamps else None}
 
 
-def numpy_engine(config: Config, weights: dict[str, Any], capacity: int, *, parts: int = 4) -> Engine:
-    """The same wiring of programs as on a GPU."""
+def numpy_engine(
+    config: Config, weights: dict[str, Any], capacity: int, *, parts: int = 4, **options: Any
+) -> ConversationOnNumpy:
+    """A sequence in an engine that records the same programs as on a GPU."""
     device = NumpyDevice()
-    cache = Cache.new(config, capacity, empty=device.empty, put=device.put)
-    model = models.find(config.architecture)
-    outputs: dict[int, Any] = {}
-
-    def prefill(rows: int) -> Callable[[], None]:
-        return lambda: outputs.update({rows: model.forward(config, weights, cache, rows=rows, parts=1)})
-
-    def choose(rows: int, greedy: bool) -> Callable[[], None]:
-        return lambda: head.choose(config, weights, cache, outputs[rows], greedy=greedy)
-
-    def decode(greedy: bool) -> Callable[[], None]:
-        def run() -> None:
-            x = model.forward(config, weights, cache, rows=1, parts=parts)
-            head.choose(config, weights, cache, x, greedy=greedy)
-
-        return run
-
-    both = (True, False)
+    cache = Cache.new(config, capacity, empty=device.empty, put=device.put, **options)
     programs = Programs(
-        prefill={n: device.program(f"prefill {n}", prefill(n)) for n in CHUNK_ROWS},
-        choose={(n, g): device.program(f"choose {n} {g}", choose(n, g)) for n in CHUNK_ROWS for g in both},
-        decode={g: device.program(f"decode {g}", decode(g)) for g in both},
+        device.record, models.find(config.architecture), config, weights, cache, sizes=CHUNK_ROWS, parts=parts
     )
-    return Engine(config, device, cache, programs)  # type: ignore[arg-type]
+    return ConversationOnNumpy(Engine(config, device, cache, programs))  # type: ignore[arg-type]
+
+
+class ConversationOnNumpy(Conversation):
+    """With what tests look at."""
+
+    @property
+    def device(self) -> NumpyDevice:
+        assert isinstance(self.engine.device, NumpyDevice)
+        return self.engine.device
+
+    @property
+    def cache(self) -> Cache:
+        return self.engine.cache
+
+    def another(self) -> ConversationOnNumpy:
+        """A second conversation in the same engine."""
+        return ConversationOnNumpy(self.engine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webxpu.llm.generate import CHUNK_COST_ROWS, Chunk, plan_chunks
+from webxpu.llm.chunks import CHUNK_COST_ROWS, Chunk, plan_chunks
 from webxpu.llm.model import CHUNK_ROWS
 
 

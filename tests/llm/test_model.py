@@ -18,6 +18,7 @@ from webxpu.errors import FetchError, FormatError, KernelError, OutOfMemory, Sha
 from webxpu.gpu.device import Device, open_device
 from webxpu.llm.checkpoint import vocab_of
 from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load
+from webxpu.llm.programs import CHAT_CHOICES
 
 NAME = tiny.FILE.name
 
@@ -32,19 +33,24 @@ def loaded(bridge: FakeBridge, source: str = NAME, **options: Any) -> Model:
 
 def test_a_gpu_gets_programs_of_every_size_and_five_dispatches_a_layer() -> None:
     model = loaded(FakeBridge(tiny.GOLDENS))
-    programs = model.engine.programs
-    assert tuple(programs.prefill) == CHUNK_ROWS
-    assert set(programs.choose) == {(rows, greedy) for rows in CHUNK_ROWS for greedy in (True, False)}
-    assert programs.decode[True].dispatches == 5 * 2 + 3  # embed, head, advance
-    assert programs.choose[256, True].dispatches == 2
-    attend = next(step for step in programs.decode[True].steps if step.name == "attend")
+    programs, made = model.engine.programs, model.engine.programs.all()
+    greedy, sampled = CHAT_CHOICES
+    assert programs.sizes == CHUNK_ROWS
+    assert {id(p) for c in CHAT_CHOICES for p in programs.needed(c)} | {
+        id(programs.prefill(rows)) for rows in CHUNK_ROWS
+    } == {id(p) for p in made}
+    assert programs.decode(greedy).dispatches == 5 * 2 + 3  # embed, head, advance
+    assert programs.decode(sampled).dispatches > 5 * 2 + 3
+    assert programs.choose(256, greedy).dispatches == 2
+    assert programs.all() == made
+    attend = next(step for step in programs.decode(greedy).steps if step.name == "attend")
     assert attend.outputs[0][1].shape == (1, 4, ATTENTION_PARTS, 64)
 
 
 def test_a_cpu_adapter_gets_small_chunks_and_undivided_keys() -> None:
-    model = loaded(FakeBridge(tiny.GOLDENS, {"isFallbackAdapter": True}))
-    assert tuple(model.engine.programs.prefill) == CHUNK_ROWS_CPU
-    attend = next(step for step in model.engine.programs.decode[True].steps if step.name == "attend")
+    programs = loaded(FakeBridge(tiny.GOLDENS, {"isFallbackAdapter": True})).engine.programs
+    assert programs.sizes == CHUNK_ROWS_CPU
+    attend = next(step for step in programs.decode(CHAT_CHOICES[0]).steps if step.name == "attend")
     assert attend.outputs[0][1].shape == (1, 4, 1, 64)
 
 
@@ -80,7 +86,7 @@ def test_free_gives_everything_back_and_leaves_a_device_that_was_lent() -> None:
     model = loaded(bridge)
     assert bridge.buffers
     assert bridge.programs
-    model.free()
+    model.dispose()
     assert (bridge.buffers, bridge.programs, bridge.closed) == ({}, {}, 0)
 
 
@@ -93,7 +99,7 @@ def test_a_device_that_load_opened_is_closed_with_the_model_and_where_loading_fa
         return await open_device(bridge=bridge)  # type: ignore[arg-type]
 
     monkeypatch.setattr("webxpu.llm.model.open_device", opened)
-    asyncio.run(load(NAME)).free()
+    asyncio.run(load(NAME)).dispose()
     assert bridge.closed == 1
     bridge.fail["upload"] = FetchError("gone")
     with pytest.raises(FetchError, match=r"^gone$"):

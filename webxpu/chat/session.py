@@ -9,8 +9,9 @@ from webxpu.errors import ShapeError, Unsupported
 from webxpu.text.stream import TextStream
 
 if TYPE_CHECKING:
-    from webxpu.llm.generate import Generation, Timings
+    from webxpu.llm.generate import Generation
     from webxpu.llm.model import Model
+    from webxpu.llm.timings import Timings
     from webxpu.text.hf_tokenizer import Tokenizer
 
 Message = Mapping[str, Any]

@@ -1,9 +1,9 @@
-"""What the GPU remembers of a conversation, and the host's record of it."""
+"""What the GPU remembers of conversations: keys and values in pages, and of the one that runs its ids and state."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from webxpu.ops.rope import rope_table
 
 @dataclass(frozen=True)
 class Cache:
-    """Arrays of one sequence, as ops take them: NumPy arrays for the reference, tensors on a device.
+    """Arrays of the sequence that runs, as ops take them: NumPy arrays for the reference, tensors on a device.
 
-    layers   one (P, 2, 64, G, D) float32 a layer: page, key or value, slot, kv head, width
-    pages    (P,) int32: page of position p is pages[p / 64]
-    history  (C,) int32: the id at every position
+    capacity  C, tokens that a sequence may have in the cache
+    layers   one (P, 2, 64, G, D) float32 a layer: page, key or value, slot, kv head, width; pages of all sequences
+    pages    (ceil(C / 64),) int32: page of position p is pages[p / 64]
+    history  (C,) int32: history[(evicted + p) % C] is the id at position p
     state    (64,) uint32: what changes each step
+    sinks    tokens that a rolling window never drops; 0 where it does not roll
     tables   one (C, D/2, 2) float32 a layer: cos and sin of every position; layers of one rope share theirs
     """
 
@@ -31,14 +33,33 @@ class Cache:
     history: Any
     state: Any
     tables: Sequence[Any]
+    sinks: int = 0
+
+    @property
+    def keys(self) -> str:
+        """Whether keys lie "roped" by their position, or "unroped", so that pages can move to others."""
+        return "unroped" if self.sinks else "roped"
+
+    @property
+    def rolled(self) -> list[Any]:
+        """What the ops that end a step take besides, where the window rolls: the page table."""
+        return [self.pages] if self.sinks else []
 
     @classmethod
     def new(
-        cls, config: Config, capacity: int, *, empty: Callable[[tuple[int, ...], str], Any], put: Callable[[Any], Any]
+        cls,
+        config: Config,
+        capacity: int,
+        *,
+        empty: Callable[[tuple[int, ...], str], Any],
+        put: Callable[[Any], Any],
+        sinks: int = 0,
+        sequences: int = 1,
     ) -> Cache:
-        """An empty cache for `capacity` tokens; `empty` makes zeros and `put` keeps an array where the ops run."""
+        """An empty cache for `capacity` tokens a sequence, and pages for as many sequences; `empty` makes zeros and
+        `put` keeps an array where the ops run."""
         pages = -(-capacity // PAGE_TOKENS)
-        shape = (pages, 2, PAGE_TOKENS, config.kv_heads, config.head_dim)
+        shape = (pages * sequences, 2, PAGE_TOKENS, config.kv_heads, config.head_dim)
         return cls(
             capacity=capacity,
             layers=[empty(shape, "float32") for _ in range(config.layers)],
@@ -46,6 +67,7 @@ class Cache:
             history=empty((capacity,), "int32"),
             state=empty((WORDS,), "uint32"),
             tables=[put(rope_table(capacity, config.head_dim, base=config.rope_base))] * config.layers,
+            sinks=sinks,
         )
 
     def tensors(self) -> list[Any]:
@@ -56,28 +78,3 @@ class Cache:
             self.state,
             *{id(table): table for table in self.tables}.values(),
         ]
-
-
-@dataclass
-class Ledger:
-    """The ids whose keys and values the cache holds for certain, from position 0 on."""
-
-    ids: list[int] = field(default_factory=list)
-
-    def reusable(self, ids: Sequence[int]) -> int:
-        """How many leading tokens of a prompt need no work: the common prefix, but never the whole prompt, since its
-        last token has to run to give the next one."""
-        most = min(len(self.ids), len(ids) - 1)
-        return next((i for i in range(most) if self.ids[i] != ids[i]), most)
-
-    def begin(self, ids: Sequence[int], kept: int) -> None:
-        """A prompt is being written behind its first `kept` ids: until it is done only those are certain."""
-        assert list(ids[:kept]) == self.ids[:kept]
-        self.ids = list(ids[:kept])
-
-    def commit(self, ids: Sequence[int]) -> None:
-        """These ids, from position 0 on, are in the cache."""
-        self.ids = list(ids)
-
-    def clear(self) -> None:
-        self.ids = []

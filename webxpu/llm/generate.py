@@ -4,118 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from webxpu.errors import DeviceError, ShapeError
-from webxpu.gpu.device import Device
-from webxpu.gpu.program import Loop, Program
-from webxpu.llm.cache import Cache, Ledger
-from webxpu.llm.config import Config
+from webxpu.errors import ContextOverflow, DeviceError, ShapeError
+from webxpu.llm.engine import Engine
+from webxpu.llm.head import Choice
 from webxpu.llm.sampler import Sampling, check_whole
-from webxpu.llm.state import MAX_STOPS, State
+from webxpu.llm.state import EVICTED, MAX_STOPS, State
+from webxpu.llm.timings import Timings, timed
 
-# What a chunk costs besides its rows (its weights are read once more), counted in rows.
-CHUNK_COST_ROWS = 16
+if TYPE_CHECKING:
+    from webxpu.llm.sequence import Sequence as Conversation
 
-
-@dataclass(frozen=True)
-class Chunk:
-    """A run of a prefill program: `rows` tokens from `start` on in a program of `size` rows."""
-
-    start: int
-    rows: int
-    size: int
+# Ids of a generation that nothing bounds: more than a loop ever makes.
+UNBOUNDED = 2**31 - 1
 
 
-def plan_chunks(start: int, count: int, sizes: Sequence[int]) -> list[Chunk]:
-    """How `count` tokens from position `start` on are fed: the cheapest mix of program sizes, largest first. The last
-    chunk is padded."""
-    descending = tuple(sorted(sizes, reverse=True))
-    largest = descending[0]
-    chunks = []
-    for size in (largest,) * (count // largest) + _cheapest(count % largest, descending):
-        rows = min(size, count)
-        chunks.append(Chunk(start, rows, size))
-        start, count = start + rows, count - rows
-    return chunks
+class Run(Protocol):
+    """Something that makes ids until it says why it ended: the bridge's loop, or a loop that Python takes part in."""
 
+    reason: str | None
 
-@functools.cache
-def _cheapest(rows: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    if rows <= 0:
-        return ()
-    options = [(size, *_cheapest(rows - size, sizes)) for size in sizes]
-    return min(options, key=lambda mix: sum(mix) + CHUNK_COST_ROWS * len(mix))
-
-
-@dataclass(frozen=True)
-class Programs:
-    """What an engine replays, compiled.
-
-    prefill   rows -> the program that feeds that many tokens
-    choose    (rows, greedy) -> the program that chooses the id after such a chunk
-    decode    greedy -> one step: feed the last id, choose the next one
-    """
-
-    prefill: Mapping[int, Program]
-    choose: Mapping[tuple[int, bool], Program]
-    decode: Mapping[bool, Program]
-
-    def all(self) -> list[Program]:
-        return [*self.prefill.values(), *self.choose.values(), *self.decode.values()]
-
-
-@dataclass
-class Engine:
-    """A model on a device, one sequence at a time. `ledger` says which ids its cache holds."""
-
-    config: Config
-    device: Device
-    cache: Cache
-    programs: Programs
-    ledger: Ledger = field(default_factory=Ledger)
-    active: Generation | None = None
-
-    def submit_prompt(self, ids: Sequence[int], reused: int, state: State) -> None:
-        """Sends the new part of a prompt and every chunk of it in one bridge call; its last program chooses the first
-        new id."""
-        history, words = self.cache.history, self.cache.state
-        fed = np.asarray(ids[reused:], np.int32)
-        steps: list[list[Any]] = [["write", history.handle, history.offset + 4 * reused, fed.view(np.uint8)]]
-        chunks = plan_chunks(reused, len(fed), tuple(self.programs.prefill))
-        for chunk in chunks:
-            state.position, state.rows = chunk.start, chunk.rows
-            steps.append(["write", words.handle, words.offset, state.to_words().view(np.uint8)])
-            steps.append(["run", self.programs.prefill[chunk.size].handle])
-        steps.append(["run", self.programs.choose[chunks[-1].size, state.temperature == 0].handle])
-        self.device.submit(steps)
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Wall-clock figures of a generation, measured from Python.
-
-    prefill_ms            from the call to the first new id
-    prefill_tokens        tokens of the prompt that had to run; the others were in the cache
-    decode_tokens_per_s   over the ids after the first ones that came; 0 where none came after them
-    gpu_ms                sum of GPU timestamps of the token loop, where they were asked for
-    """
-
-    load_ms: float
-    prefill_ms: float
-    prefill_tokens: int
-    prefill_tokens_per_s: float
-    decode_ms: float
-    decode_tokens: int
-    decode_tokens_per_s: float
-    dispatches_per_token: int
-    gpu_ms: float | None = None
+    async def next(self) -> list[int]: ...
+    def abort(self) -> None: ...
+    async def close(self) -> dict[str, Any]: ...
 
 
 class Generation:
@@ -126,12 +40,13 @@ class Generation:
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
     timings            None while it runs
 
-    A model runs one generation at a time: the first step of another one aborts this one.
+    A sequence runs one generation at a time: the first step of another one aborts this one. Generations of other
+    sequences take turns with it. Leaving an `async for` early aborts it.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        sequence: Conversation,
         ids: Sequence[int],
         *,
         sampling: Sampling,
@@ -140,15 +55,21 @@ class Generation:
         timestamps: bool = False,
         load_ms: float = 0.0,
     ) -> None:
-        self._engine = engine
+        self._sequence = sequence
+        self._engine: Engine = sequence.engine
         self._sampling = sampling
+        self._choice = Choice(greedy=sampling.greedy)
+        self._seed = 0
         self._timestamps = timestamps
         self._load_ms = load_ms
-        self._loop: Loop | None = None
+        self._run: Run | None = None
         self._lock = asyncio.Lock()
         self._aborted = False
+        self._gpu_ms: float | None = None
         self._marks: list[tuple[float, int]] = []  # (seconds, ids so far) when the call began and at each arrival
-        self.prompt_ids = _checked_ids(ids, engine.config.vocab, engine.cache.capacity)
+        capacity = self._engine.cache.capacity
+        self.prompt_ids = checked_ids(ids, self._engine.config.vocab)
+        sequence.ledger.check(self.prompt_ids)
         self.stop_ids = sorted({int(i) for i in stop_ids})
         if len(self.stop_ids) > MAX_STOPS:
             raise ShapeError(f"generate: stop_ids must be at most {MAX_STOPS}, got {len(self.stop_ids)}")
@@ -156,127 +77,206 @@ class Generation:
         self.reused_tokens = 0
         self.finish_reason: str | None = None
         self.timings: Timings | None = None
-        room = engine.cache.capacity - len(self.prompt_ids)
         if max_tokens is not None:
             check_whole("generate", "max_tokens", max_tokens, 1)
+        room = UNBOUNDED if self._engine.cache.sinks else capacity - len(self.prompt_ids)
         self._max_tokens = room if max_tokens is None else min(max_tokens, room)
         self._at_limit = "context" if max_tokens is None or max_tokens > room else "length"
 
     def abort(self) -> None:
         """Ends it; ids that are already here stay, what overran is discarded."""
         self._aborted = True
-        if self._loop is not None and self.finish_reason is None:
-            self._loop.abort()
+        if self._run is not None and self.finish_reason is None:
+            self._run.abort()
 
     async def stop(self) -> None:
         """Aborts and waits until the GPU has nothing of it left to do."""
         self.abort()
-        async for _ in self:
-            pass
+        while self.finish_reason is None:
+            await anext(self, None)
 
-    def __aiter__(self) -> Generation:
-        return self
+    aclose = stop
+
+    async def pause(self) -> None:
+        """Leaves the GPU to another sequence; the next step takes it back. Called by whoever holds the turn."""
+        if self._run is not None:
+            self._run.abort()
+        async with self._lock:
+            if self._run is not None:
+                await self._guarded(self._end(self._run))
+
+    def __aiter__(self) -> Iterator:
+        return Iterator(self)
 
     async def __anext__(self) -> list[int]:
-        async with self._lock:
-            if self.finish_reason is None and self._loop is None:
-                await self._begin()
-            if self.finish_reason is not None or self._loop is None:
-                raise StopAsyncIteration
-            try:
-                ids = await self._loop.next()
-                self.ids += ids
-                self._marks.append((time.perf_counter(), len(self.ids)))
-                if self._loop.reason is not None:
-                    await self._finish(self._loop)
-            except BaseException:
-                await self._fail()
-                raise
+        ids: list[int] = []
+        while not ids and self.finish_reason is None:
+            if self._run is None:
+                await self._take_turn()
+            async with self._lock:  # whoever waits to pause it goes first
+                if self._run is not None and self.finish_reason is None:
+                    ids = await self._guarded(self._step(self._run))
         if not ids:
             raise StopAsyncIteration
         return ids
 
-    async def _begin(self) -> None:
-        engine = self._engine
+    async def _take_turn(self) -> None:
         if self._aborted:
             self.finish_reason = "abort"
             return
-        if engine.active is not None:
-            await engine.active.stop()
-        self._marks.append((time.perf_counter(), 0))
-        sampling, greedy = self._sampling, self._sampling.greedy
-        state = State(
-            seed=0 if greedy else sampling.resolved_seed(),
+        if not self._marks:
+            self._marks.append((time.perf_counter(), 0))
+            self._seed = 0 if self._sampling.greedy else self._sampling.resolved_seed()
+        engine, sequence = self._engine, self._sequence
+        async with engine.turn:
+            if self._run is not None or self.finish_reason is not None:
+                return  # somebody else asked for the next ids too
+            if sequence.running not in (None, self):
+                await sequence.running.stop()
+            await engine.quiet()
+            try:
+                sequence.ledger.check([*self.prompt_ids, *self.ids])
+            except ContextOverflow:
+                self.finish_reason = "error"
+                raise
+            sequence.running = engine.active = self
+            await self._guarded(self._start())
+
+    async def _start(self) -> None:
+        """Places the sequence on the GPU, feeds what of it is not there, and starts the loop: at first with the id that
+        the prompt's last program chooses, after a pause with the last id that is not fed yet."""
+        engine, ledger = self._engine, self._sequence.ledger
+        await engine.programs.compile(engine.programs.needed(self._choice))
+        if self._aborted:
+            engine.active, self.finish_reason = None, "abort"
+            return
+        known, left = [*self.prompt_ids, *self.ids], self._max_tokens - len(self.ids)
+        kept = ledger.begin(known, left)
+        state = self._state()
+        steps = engine.placing(ledger, known)
+        state.position, state.evicted = kept - ledger.evicted, ledger.evicted
+        if not self.ids:
+            self.reused_tokens = kept
+            more, rows = engine.feeding(len(known) - kept, state)
+            steps += [*more, ["run", engine.programs.choose(rows, self._choice).handle]]
+        elif kept < len(known) - 1:
+            steps += engine.feeding(len(known) - 1 - kept, state)[0]
+        if self.ids:
+            state.position, state.rows = len(known) - 1 - ledger.evicted, 1
+            steps += engine.standing(state)
+        engine.submit(steps)
+        self._run = self._loop(len(known), left, ready=0 if self.ids else 1)
+
+    def _loop(self, first: int, max_tokens: int, ready: int) -> Run:
+        ring = self._engine.cache.history
+        wraps: dict[str, Any] = {"wraps": True} if self._engine.cache.sinks else {}
+        return self._engine.programs.decode(self._choice).loop(
+            max_tokens, ring=ring, first=first % self._engine.cache.capacity, ready=ready, stops=self.stop_ids,
+            timestamps=self._timestamps, **wraps,
+        )  # fmt: skip
+
+    def _state(self) -> State:
+        sampling = self._sampling
+        return State(
+            step=len(self.ids),
+            seed=self._seed,
             top_k=sampling.top_k,
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             min_p=sampling.min_p,
-            capacity=engine.cache.capacity,
+            capacity=self._engine.cache.capacity,
+            sinks=self._engine.cache.sinks,
             stops=self.stop_ids,
         )
-        self.reused_tokens = engine.ledger.reusable(self.prompt_ids)
-        engine.ledger.begin(self.prompt_ids, self.reused_tokens)
-        engine.active = self
+
+    async def _step(self, run: Run) -> list[int]:
+        ids = await run.next()
+        self.ids += ids
+        self._marks.append((time.perf_counter(), len(self.ids)))
+        if run.reason is not None:
+            await self._end(run)
+        return ids
+
+    async def _end(self, run: Run) -> None:
+        """Takes stock after a loop: what the cache holds, and whether that was all or a pause."""
+        engine = self._engine
+        reason = run.reason
+        report = await run.close()
+        if report.get("gpuMs") is not None:
+            self._gpu_ms = (self._gpu_ms or 0.0) + report["gpuMs"]
+        # The last id of a generation that was cut has not been fed for certain; before a stop id every id was.
+        known = self.ids if reason == "stop" else self.ids[:-1]
+        evicted = int((await engine.cache.state.numpy())[EVICTED]) if engine.cache.sinks else None
+        self._sequence.ledger.commit([*self.prompt_ids, *known], evicted)
+        self._run = engine.active = None
+        if reason == "abort" and not self._aborted:
+            return
+        self._sequence.running = None
+        self.timings = timed(
+            self._marks,
+            fed=len(self.prompt_ids) - self.reused_tokens,
+            load_ms=self._load_ms,
+            dispatches_per_token=engine.programs.decode(self._choice).dispatches,
+            gpu_ms=self._gpu_ms,
+        )
+        self.finish_reason = self._at_limit if reason == "length" else reason
+
+    async def _guarded(self, work: Any) -> Any:
+        """Awaits a part of the work. After an error nobody knows what the cache holds; where the caller's task was
+        cancelled, that is an abort like any other."""
         try:
-            engine.submit_prompt(self.prompt_ids, self.reused_tokens, state)
-            self._loop = engine.programs.decode[greedy].loop(
-                self._max_tokens,
-                ring=engine.cache.history,
-                first=len(self.prompt_ids),
-                ready=1,
-                stops=self.stop_ids,
-                timestamps=self._timestamps,
-            )
+            return await work
+        except asyncio.CancelledError:
+            self.abort()
+            with contextlib.suppress(DeviceError):
+                if self._run is not None:
+                    await self._end(self._run)
+            raise
         except BaseException:
             await self._fail()
             raise
 
-    async def _finish(self, loop: Loop) -> None:
-        engine, reason = self._engine, loop.reason
-        report = await loop.close()
-        # The last id of a generation that was cut has not been fed for certain; before a stop id every id was.
-        known = self.ids if reason == "stop" else self.ids[:-1]
-        engine.ledger.commit([*self.prompt_ids, *known])
-        engine.active = None
-        self.timings = self._timed(report.get("gpuMs"))
-        self.finish_reason = self._at_limit if reason == "length" else reason
-
     async def _fail(self) -> None:
-        """After an error nobody knows what the cache holds."""
-        self._engine.ledger.clear()
-        self._engine.active = None
+        self._sequence.ledger.clear()
+        self._sequence.running = self._engine.active = None
         self.finish_reason = "error"
-        if self._loop is not None:
+        run, self._run = self._run, None
+        if run is not None:
             with contextlib.suppress(DeviceError):  # the error that led here is the one to report
-                await self._loop.close()
-
-    def _timed(self, gpu_ms: float | None) -> Timings:
-        (began, _), (first, first_ids), (last, all_ids) = self._marks[0], self._marks[1], self._marks[-1]
-        prefill_s, decode_s = first - began, last - first
-        fed, decoded = len(self.prompt_ids) - self.reused_tokens, all_ids - first_ids
-        return Timings(
-            load_ms=self._load_ms,
-            prefill_ms=prefill_s * 1e3,
-            prefill_tokens=fed,
-            prefill_tokens_per_s=fed / prefill_s if prefill_s else 0.0,
-            decode_ms=decode_s * 1e3,
-            decode_tokens=decoded,
-            decode_tokens_per_s=decoded / decode_s if decode_s else 0.0,
-            dispatches_per_token=self._engine.programs.decode[self._sampling.greedy].dispatches,
-            gpu_ms=gpu_ms,
-        )
+                await run.close()
 
 
-def _checked_ids(ids: Sequence[int], vocab: int, capacity: int) -> list[int]:
+class Iterator:
+    """What an `async for` over a generation, or over what wraps one, holds: where it lets go early, it aborts."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __aiter__(self) -> Iterator:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await anext(self._wrapped)
+
+    def __del__(self) -> None:
+        if self._wrapped.finish_reason is None:
+            self._wrapped.abort()
+            with contextlib.suppress(RuntimeError):  # no loop runs any more
+                task = asyncio.get_running_loop().create_task(self._wrapped.stop())
+                _ENDING.add(task)
+                task.add_done_callback(_ENDING.discard)
+
+
+# Tasks that end generations which were left early: a loop keeps only weak references to its tasks.
+_ENDING: set[asyncio.Task[None]] = set()
+
+
+def checked_ids(ids: Sequence[int], vocab: int, call: str = "generate") -> list[int]:
+    """The ids as Python integers. Raises ShapeError where there is none or one is outside the vocabulary."""
     checked = [int(i) for i in ids]
     if not checked:
-        raise ShapeError("generate: ids must hold at least one token, got none")
+        raise ShapeError(f"{call}: ids must hold at least one token, got none")
     for place, token in enumerate(checked):
         if not 0 <= token < vocab:
-            raise ShapeError(f"generate: ids must be from 0 to {vocab - 1}, got {token} at index {place}")
-    if len(checked) >= capacity:
-        raise ShapeError(
-            f"generate: ids must leave room in the context of {capacity} tokens, got {len(checked)}. "
-            "Load the model with larger context_tokens or shorten the prompt."
-        )
+            raise ShapeError(f"{call}: ids must be from 0 to {vocab - 1}, got {token} at index {place}")
     return checked

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from webxpu.errors import Unsupported
+from webxpu.errors import ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
-from webxpu.gpu.program import Program
-from webxpu.llm import head
 from webxpu.llm.cache import Cache
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.config import Config
-from webxpu.llm.generate import Engine, Generation, Programs
-from webxpu.llm.sampler import Sampling, check_whole
+from webxpu.llm.engine import Engine
+from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
+from webxpu.llm.sampler import check_whole
+from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import Source
 from webxpu.llm.weights import allocate, upload
+from webxpu.ops.cache import PAGE_TOKENS
 from webxpu.text.hf_tokenizer import Tokenizer
 
 # Ways in which decode attention splits its keys, so that one row gives a GPU enough workgroups.
@@ -29,8 +29,8 @@ CHUNK_ROWS_CPU = (16,)
 Progress = Callable[[int, int], object]
 
 
-class Model:
-    """A loaded model. Made by `await webxpu.load(source)`.
+class Model(Sequence):
+    """A loaded model, which is also its first conversation. Made by `await webxpu.load(source)`.
 
     config      the architecture's numbers
     tokenizer   text to ids and back; raises Unsupported, with the reason, where webxpu knows none like the model's
@@ -50,7 +50,7 @@ class Model:
         owns_device: bool,
         load_ms: float,
     ) -> None:
-        self.engine = engine
+        super().__init__(engine, stop_ids=checkpoint.eos_ids, load_ms=load_ms)
         self.config = engine.config
         self.device = engine.device
         self.capacity = engine.cache.capacity
@@ -58,7 +58,6 @@ class Model:
         self.template = checkpoint.template
         self.eos_ids = checkpoint.eos_ids
         self.identity = checkpoint.identity
-        self.load_ms = load_ms
         self._tensors = tensors
         self._owns_device = owns_device
 
@@ -68,44 +67,37 @@ class Model:
             raise Unsupported(self._checkpoint.no_tokenizer)
         return self._checkpoint.tokenizer
 
-    def generate(
-        self,
-        ids: Sequence[int],
-        *,
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        seed: int | None = None,
-        stop_ids: Sequence[int] | None = None,
-        timestamps: bool = False,
-    ) -> Generation:
-        """The ids that follow `ids`: `async for some in model.generate(...)`. What the cache holds is not fed again.
+    def sequence(self) -> Sequence:
+        """Another conversation with the same weights. It takes turns with the others on the GPU, and they share the
+        pages of the cache: `load(..., sequences=n)` makes room for n of full length, and where there is less, the one
+        that was used least recently is fed anew the next time."""
+        return Sequence(self.engine, stop_ids=self.eos_ids, load_ms=self.load_ms)
 
-        max_tokens  None runs until a stop id or the end of the context
-        stop_ids    None takes the file's own; a stop id is never among the ids that come
-        timestamps  measure the GPU's own time too, where the device can
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What was loaded, and where it runs.
 
-        The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one.
+        capacity, sinks   tokens that a conversation may have in the cache, and those that a rolling window never drops
+        rolling           whether the window rolls
+        pages             of 64 tokens: in all, held by conversations, kept for prompts to come
+        cache_bytes       what they take on the GPU
+        adapter, target, features, limits   see `webxpu.gpu.target.Gpu`
+        timestamps        whether `generate(timestamps=True)` works
         """
-        return Generation(
-            self.engine,
-            ids,
-            sampling=Sampling(temperature, top_k, top_p, min_p, seed),
-            max_tokens=max_tokens,
-            stop_ids=self.eos_ids if stop_ids is None else stop_ids,
-            timestamps=timestamps,
-            load_ms=self.load_ms,
-        )
+        cache, pool, gpu = self.engine.cache, self.engine.pool, self.device.gpu
+        return {
+            "capacity": cache.capacity,
+            "sinks": cache.sinks,
+            "rolling": cache.sinks > 0,
+            "pages": {"all": pool.pages, "held": pool.held, "kept": pool.kept},
+            "cache_bytes": sum(layer.nbytes for layer in cache.layers),
+            "adapter": dict(gpu.info),
+            "target": gpu.target,
+            "features": sorted(gpu.features),
+            "limits": dict(gpu.limits),
+        }
 
-    async def reset(self) -> None:
-        """Ends what runs and forgets the conversation: the next prompt is fed from its first token."""
-        if self.engine.active is not None:
-            await self.engine.active.stop()
-        self.engine.ledger.clear()
-
-    def free(self) -> None:
+    def dispose(self) -> None:
         """Gives all GPU memory of the model back; it can't be used afterwards."""
         for program in self.engine.programs.all():
             program.free()
@@ -116,7 +108,13 @@ class Model:
 
 
 async def load(
-    source: str, *, device: Device | None = None, context_tokens: int = 4096, progress: Progress | None = None
+    source: str,
+    *,
+    device: Device | None = None,
+    context_tokens: int = 4096,
+    sink_tokens: int = 0,
+    sequences: int = 1,
+    progress: Progress | None = None,
 ) -> Model:
     """Loads a model straight onto the GPU; no weight passes through Python's memory.
 
@@ -125,18 +123,24 @@ async def load(
                     registered, "opfs:PATH" for a file or folder in the origin's private file system
     device          where to load it; None opens one, which then belongs to the model
     context_tokens  tokens that prompt and reply may have together, at most what the model was made for
+    sink_tokens     above 0 the context rolls: where it is full, its oldest 64 tokens are dropped, but never the first
+                    `sink_tokens`, rounded up to whole pages of 64; `context_tokens` is rounded down to whole pages then
+    sequences       conversations of full length that the cache has room for
     progress        called with (bytes loaded, bytes in all)
 
     Raises FormatError for a broken file, Unsupported for one that this version can't run, FetchError, OutOfMemory.
     """
     check_whole("load", "context_tokens", context_tokens, 2)
+    check_whole("load", "sink_tokens", sink_tokens, 0)
+    check_whole("load", "sequences", sequences, 1)
     Source.parse(source)
     began = time.perf_counter()
     owned = device is None
     device = device or await open_device()
     try:
         checkpoint = await open_checkpoint(source, device.bridge)
-        model = await _build(device, checkpoint, context_tokens, progress, owned)
+        room = {"context_tokens": context_tokens, "sink_tokens": sink_tokens, "sequences": sequences}
+        model = await _build(device, checkpoint, room, progress, owned)
     except BaseException:
         if owned:
             device.close()
@@ -146,9 +150,10 @@ async def load(
 
 
 async def _build(
-    device: Device, checkpoint: Checkpoint, context_tokens: int, progress: Progress | None, owned: bool
+    device: Device, checkpoint: Checkpoint, room: Mapping[str, int], progress: Progress | None, owned: bool
 ) -> Model:
     architecture, config, weights = checkpoint.architecture, checkpoint.config, checkpoint.weights
+    capacity, sinks = window(config, room["context_tokens"], room["sink_tokens"])
     made: list[Any] = []  # tensors and programs, to be freed where something fails
 
     def keep(tensor: Any) -> Any:
@@ -159,13 +164,20 @@ async def _build(
         tensors = {name: keep(tensor) for name, tensor in allocate(device, weights).items()}
         cache = Cache.new(
             config,
-            min(config.context_length, context_tokens),
+            capacity,
             empty=lambda shape, dtype: keep(device.empty(shape, dtype)),
             put=lambda array: keep(device.tensor(array)),
+            sinks=sinks,
+            sequences=room["sequences"],
         )
-        programs = record(device, architecture, config, tensors, cache)
+        on_cpu = device.gpu.target == "cpu"
+        programs = Programs(
+            recorder(device), architecture, config, tensors, cache,
+            sizes=CHUNK_ROWS_CPU if on_cpu else CHUNK_ROWS, parts=1 if on_cpu else ATTENTION_PARTS,
+        )  # fmt: skip
+        first = [program for choice in CHAT_CHOICES for program in programs.needed(choice)]
         made += programs.all()
-        await _together(upload(device, checkpoint.source, weights, tensors, progress), compile_all(programs))
+        await together(upload(device, checkpoint.source, weights, tensors, progress), programs.compile(first))
     except BaseException:
         for thing in made:
             thing.free()
@@ -174,34 +186,17 @@ async def _build(
     return Model(engine, checkpoint, tensors=tensors, owns_device=owned, load_ms=0.0)
 
 
-def record(device: Device, architecture: Any, config: Config, tensors: Mapping[str, Any], cache: Cache) -> Programs:
-    """Every program that a conversation needs, so that no later prompt compiles anything."""
-    prefill: dict[int, Program] = {}
-    choose: dict[tuple[int, bool], Program] = {}
-    decode: dict[bool, Program] = {}
-    on_cpu = device.gpu.target == "cpu"
-    for rows in CHUNK_ROWS_CPU if on_cpu else CHUNK_ROWS:
-        with device.record(f"prefill of {rows}") as prefill[rows]:
-            x = architecture.forward(config, tensors, cache, rows=rows, parts=1)
-        for greedy in (True, False):
-            with device.record(f"choice after {rows}") as choose[rows, greedy]:
-                head.choose(config, tensors, cache, x, greedy=greedy)
-    for greedy in (True, False):
-        with device.record("decode" if greedy else "decode and sample") as decode[greedy]:
-            x = architecture.forward(config, tensors, cache, rows=1, parts=1 if on_cpu else ATTENTION_PARTS)
-            head.choose(config, tensors, cache, x, greedy=greedy)
-            del x  # a tensor that is still referenced keeps its buffer
-    return Programs(prefill, choose, decode)
-
-
-async def compile_all(programs: Programs) -> None:
-    """Compiles them in parallel; what reads another program's output comes second."""
-    await _together(*(program.compile() for program in [*programs.prefill.values(), *programs.decode.values()]))
-    await _together(*(program.compile() for program in programs.choose.values()))
-
-
-async def _together(*work: Coroutine[Any, Any, Any]) -> None:
-    """Runs coroutines side by side. Where one fails, the others still end before its error is raised."""
-    for outcome in await asyncio.gather(*work, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
+def window(config: Config, context_tokens: int, sink_tokens: int) -> tuple[int, int]:
+    """Tokens that the cache has room for, and those that it never drops, which is 0 where it does not roll. Raises
+    ShapeError where no page is left beside the sinks."""
+    capacity = min(config.context_length, context_tokens)
+    if not sink_tokens:
+        return capacity, 0
+    sinks = -(-sink_tokens // PAGE_TOKENS) * PAGE_TOKENS
+    whole = capacity // PAGE_TOKENS * PAGE_TOKENS
+    if whole < sinks + PAGE_TOKENS:
+        raise ShapeError(
+            f"load: sink_tokens must leave a page of {PAGE_TOKENS} tokens in the context of {capacity} tokens, "
+            f"got {sink_tokens}"
+        )
+    return whole, sinks

@@ -1,0 +1,140 @@
+"""What an engine replays: programs, recorded when something first needs them, compiled once and kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webxpu.gpu.device import Device
+from webxpu.gpu.program import Program
+from webxpu.llm import head
+from webxpu.llm.cache import Cache
+from webxpu.llm.config import Config
+from webxpu.llm.head import Choice
+
+# What every chat needs and is compiled while a model loads.
+CHAT_CHOICES = (Choice(greedy=True), Choice(greedy=False))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A program, and what the function that it was recorded from returned: other programs may read it."""
+
+    program: Program
+    output: Callable[[], Any]
+
+
+# Makes a program of a function that calls ops: the label and the function.
+Recorder = Callable[[str, Callable[[], Any]], Recorded]
+
+
+def recorder(device: Device) -> Recorder:
+    """Records on a device."""
+
+    def record(label: str, body: Callable[[], Any]) -> Recorded:
+        with device.record(label) as program:
+            made = body()
+        return Recorded(program, lambda: made)
+
+    return record
+
+
+class Programs:
+    """The programs of one model on one cache. None depends on a prompt's length.
+
+    sizes   rows of the prefill programs, largest first
+    parts   ways in which decode attention splits its keys
+    """
+
+    def __init__(
+        self,
+        record: Recorder,
+        architecture: Any,
+        config: Config,
+        weights: Mapping[str, Any],
+        cache: Cache,
+        *,
+        sizes: Sequence[int],
+        parts: int,
+    ) -> None:
+        self.sizes = tuple(sizes)
+        self._record = record
+        self._architecture = architecture
+        self._config = config
+        self._weights = weights
+        self._cache = cache
+        self._parts = parts
+        self._made: dict[tuple[Any, ...], Recorded] = {}
+
+    def prefill(self, rows: int) -> Program:
+        """Feeds `rows` tokens, many at once."""
+        return self._prefill(rows).program
+
+    def choose(self, rows: int, choice: Choice) -> Program:
+        """Chooses the id after the last valid row of such a prefill."""
+        return self._after(rows, f"{choice} after {rows}", choice, self._chosen(choice))
+
+    def logits(self, rows: int) -> Program:
+        """The scores of the token after row `state.rows - 1` of such a prefill: `output_of` has them."""
+        return self._after(rows, f"logits after {rows}", "logits", self._logits)
+
+    def decode(self, choice: Choice) -> Program:
+        """One step: feeds the last id and chooses the next one."""
+        chosen = self._chosen(choice)
+        return self._get(("decode", choice), f"decode {choice}", lambda: chosen(self._decoded(1))).program
+
+    def decode_logits(self) -> Program:
+        """One step of a choice that the host makes: feeds the last id; `output_of` has the scores."""
+        return self._get(("decode", "logits"), "decode logits", lambda: self._logits(self._decoded(1))).program
+
+    def output_of(self, program: Program) -> Any:
+        """What the function behind a program returned."""
+        return next(made.output() for made in self._made.values() if made.program is program)
+
+    def all(self) -> list[Program]:
+        return [made.program for made in self._made.values()]
+
+    def needed(self, choice: Choice) -> list[Program]:
+        """All that a generation of any length may run."""
+        return [*(self.choose(rows, choice) for rows in self.sizes), self.decode(choice)]
+
+    async def compile(self, wanted: Iterable[Program]) -> None:
+        """Compiles them in parallel, where they are not yet; what reads another program's output comes second."""
+        wanted = list(wanted)
+        first = {id(p): p for p in [self.prefill(rows) for rows in self.sizes]}
+        await together(*(program.compile() for program in first.values()))
+        await together(*(program.compile() for program in wanted if id(program) not in first))
+
+    def _prefill(self, rows: int) -> Recorded:
+        return self._get(
+            ("prefill", rows),
+            f"prefill of {rows}",
+            lambda: self._architecture.forward(self._config, self._weights, self._cache, rows=rows, parts=1),
+        )
+
+    def _decoded(self, rows: int) -> Any:
+        return self._architecture.forward(self._config, self._weights, self._cache, rows=rows, parts=self._parts)
+
+    def _chosen(self, choice: Choice) -> Callable[[Any], None]:
+        return lambda x: head.choose(self._config, self._weights, self._cache, x, **vars(choice))
+
+    def _logits(self, x: Any) -> Any:
+        return head.logits(self._config, self._weights, self._cache, x)
+
+    def _after(self, rows: int, label: str, kind: Any, end: Callable[[Any], Any]) -> Program:
+        fed = self._prefill(rows)
+        return self._get(("after", rows, kind), label, lambda: end(fed.output())).program
+
+    def _get(self, key: tuple[Any, ...], label: str, body: Callable[[], Any]) -> Recorded:
+        if key not in self._made:
+            self._made[key] = self._record(label, body)
+        return self._made[key]
+
+
+async def together(*work: Coroutine[Any, Any, Any]) -> None:
+    """Runs coroutines side by side. Where one fails, the others still end before its error is raised."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

@@ -1,0 +1,159 @@
+"""One conversation with a model: its part of the cache, and all that can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from collections.abc import Sequence as Ids
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webxpu.errors import ShapeError
+from webxpu.llm.engine import Engine
+from webxpu.llm.generate import Generation, checked_ids
+from webxpu.llm.sampler import Sampling
+from webxpu.llm.state import State
+
+# Rows of logits that are read back at once.
+LOGIT_ROWS = 16
+
+
+class Sequence:
+    """A conversation in an engine. The first one is the model itself; others come from `model.sequence()`.
+
+    engine    what it shares with the others
+    ledger    which ids the cache holds of it
+    running   its generation, if one is under way
+    """
+
+    def __init__(self, engine: Engine, *, stop_ids: Ids[int] = (), load_ms: float = 0.0) -> None:
+        self.engine = engine
+        self.ledger = engine.ledger()
+        self.running: Generation | None = None
+        self.load_ms = load_ms
+        self._stop_ids = stop_ids
+
+    def generate(
+        self,
+        ids: Ids[int],
+        *,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+        stop_ids: Ids[int] | None = None,
+        timestamps: bool = False,
+    ) -> Generation:
+        """The ids that follow `ids`: `async for some in model.generate(...)`. What the cache holds is not fed again.
+
+        max_tokens  None runs until a stop id or the end of the context
+        stop_ids    None takes the file's own; a stop id is never among the ids that come
+        timestamps  measure the GPU's own time too, where the device can
+
+        The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one, and
+        ContextOverflow where the prompt leaves no room for a reply.
+        """
+        return Generation(
+            self,
+            ids,
+            sampling=Sampling(temperature, top_k, top_p, min_p, seed),
+            max_tokens=max_tokens,
+            stop_ids=self._stop_ids if stop_ids is None else stop_ids,
+            timestamps=timestamps,
+            load_ms=self.load_ms,
+        )
+
+    async def prefill(self, ids: Ids[int]) -> int:
+        """Feeds ids and chooses nothing, so that a prompt that begins with them starts sooner. Returns how many ran."""
+        prompt = checked_ids(ids, self.engine.config.vocab, "prefill")
+        fed: int = await self._alone(prompt, self._feed(prompt))
+        return fed
+
+    async def forward(self, ids: Ids[int], rows: str = "last") -> NDArray[np.float32]:
+        """The scores of the token after `ids`, (V,) float32; with rows="all" of the token after each of them,
+        (len(ids), V). Raises ShapeError and ContextOverflow."""
+        if rows not in ("last", "all"):
+            raise ShapeError(f"forward: rows must be 'last' or 'all', got {rows!r}")
+        prompt = checked_ids(ids, self.engine.config.vocab, "forward")
+        programs = self.engine.programs
+        await programs.compile([programs.logits(size) for size in programs.sizes])
+        found: NDArray[np.float32] = await self._alone(
+            prompt, self._all_rows(prompt) if rows == "all" else self._last_row(prompt)
+        )
+        return found
+
+    async def reset(self) -> None:
+        """Ends what runs and forgets the conversation: the next prompt is fed from its first token."""
+        if self.running is not None:
+            await self.running.stop()
+        self.ledger.clear()
+
+    async def _alone(self, prompt: list[int], work: Coroutine[Any, Any, Any]) -> Any:
+        """Awaits work that places a prompt on the GPU and feeds it, while nothing else runs there."""
+        try:
+            async with self.engine.turn:
+                self.ledger.check(prompt)
+                if self.running is not None:
+                    await self.running.stop()
+                await self.engine.quiet()
+                try:
+                    done = await work
+                except BaseException:
+                    self.ledger.clear()  # nobody knows what the cache holds
+                    raise
+                self.ledger.commit(prompt)
+                return done
+        finally:
+            work.close()
+
+    def _begun(self, prompt: list[int], *, reuse: bool = True) -> State:
+        """Makes room for a prompt; the state at its first id that has to run."""
+        kept = self.ledger.begin(prompt, 0, reuse=reuse)
+        return State(
+            position=kept - self.ledger.evicted,
+            evicted=self.ledger.evicted,
+            capacity=self.engine.cache.capacity,
+            sinks=self.engine.cache.sinks,
+        )
+
+    async def _feed(self, prompt: list[int]) -> int:
+        engine, state = self.engine, self._begun(prompt)
+        count = len(prompt) - state.position - state.evicted
+        engine.submit([*engine.placing(self.ledger, prompt), *engine.feeding(count, state)[0]])
+        await engine.device.sync()
+        return count
+
+    async def _last_row(self, prompt: list[int]) -> NDArray[np.float32]:
+        engine, state = self.engine, self._begun(prompt)
+        steps = engine.placing(self.ledger, prompt)
+        fed, size = engine.feeding(len(prompt) - state.position - state.evicted, state)
+        last = engine.programs.logits(size)
+        engine.submit([*steps, *fed, ["run", last.handle]])
+        return np.array(await engine.programs.output_of(last).numpy())
+
+    async def _all_rows(self, prompt: list[int]) -> NDArray[np.float32]:
+        """Chunk by chunk: the head runs for each row, and its scores are gathered in a buffer that is read back."""
+        engine, state = self.engine, self._begun(prompt, reuse=False)
+        engine.submit(engine.placing(self.ledger, prompt))
+        vocab = engine.config.vocab
+        gathered = engine.device.empty((LOGIT_ROWS, vocab), "float32")
+        found: list[Any] = []
+        try:
+            for start in range(0, len(prompt), LOGIT_ROWS):
+                count = min(LOGIT_ROWS, len(prompt) - start)
+                state.position = start
+                steps, size = engine.feeding(count, state)
+                program = engine.programs.logits(size)
+                one = engine.programs.output_of(program)
+                for row in range(count):
+                    state.position, state.rows = start, row + 1
+                    steps += [*engine.standing(state), ["run", program.handle]]
+                    steps.append(["copy", one.handle, one.offset, gathered.handle, 4 * vocab * row, 4 * vocab])
+                engine.submit(steps)
+                found.append(np.array((await gathered.numpy())[:count]))
+        finally:
+            gathered.free()
+        return np.concatenate(found)
