@@ -8,9 +8,9 @@
 const SLOTS = 2 ** 20;
 
 /**
- * @typedef {"device" | "buffer" | "program" | "loop" | "tokenizer"} Kind
- * @typedef {"Unsupported" | "KernelError" | "FetchError" | "FormatError" | "DeviceError" | "DeviceLost" |
- *   "OutOfMemory"} ErrorName
+ * @typedef {"device" | "buffer" | "program" | "loop" | "tokenizer" | "load"} Kind
+ * @typedef {"Unsupported" | "KernelError" | "FetchError" | "FileChanged" | "FormatError" | "DeviceError" |
+ *   "DeviceLost" | "OutOfMemory"} ErrorName
  */
 
 /** @returns the table of handles and `error` */

@@ -2,13 +2,23 @@
 /** Bytes of a URL, of a File or Blob that the page gave, or of a file in the origin's private file system. */
 
 /**
- * @typedef {{url: string} | {file: string} | {opfs: string}} Source
+ * @typedef {{url: string, load?: number, version?: string}} UrlSource
+ *   load, version: for reader.mjs, the load it belongs to and what names its version where the server does not
+ * @typedef {UrlSource | {file: string, load?: number} | {opfs: string, load?: number}} Source
  *
- * @typedef {object} Opened
- * @property {ReadableStream<Uint8Array>} body
- * @property {number} skip bytes of `body` that lie before what was asked for
- * @property {number | null} total the whole file's bytes, where the server says so
+ * @typedef {object} Told what the server says of the whole file, null where it does not
+ * @property {number | null} total its bytes
  * @property {string | null} etag
+ * @property {string | null} modified its Last-Modified
+ *
+ * @typedef {Told & {body: ReadableStream<Uint8Array>, skip: number}} Opened
+ *   skip: bytes of `body` that lie before what was asked for
+ *
+ * @typedef {object} Options
+ * @property {AbortSignal} [signal] ends it with AbortError
+ * @property {Told | null} [known] what was told before: another file in its place is FileChanged
+ * @property {(told: Told) => void | Promise<void>} [onTold] called before the first byte; what it throws ends the stream
+ * @property {boolean} [fresh] the browser's own cache is neither asked nor filled
  */
 
 // How often a connection that broke is taken up again from where it broke, and how long the first pause is.
@@ -20,7 +30,7 @@ const MISSING = [403, 404, 410];
 /** @param {{handles: ReturnType<import("./handles.mjs").create>, fetch: typeof fetch, location?: {href: string,
  *           origin: string, protocol: string}, navigator?: {onLine?: boolean, storage: StorageManager}}} deps */
 export function create({ handles, fetch, location = globalThis.location, navigator = globalThis.navigator }) {
-  const { error, plain } = handles;
+  const { error } = handles;
   /** @type {Map<string, Blob>} */
   const files = new Map();
 
@@ -51,13 +61,14 @@ export function create({ handles, fetch, location = globalThis.location, navigat
    * @param {Source} source
    * @param {number} start
    * @param {number} end
+   * @param {Options} options
    * @returns {Promise<Opened>}
    */
-  async function open(source, start, end) {
-    if ("url" in source) return openUrl(source, start, end);
+  async function open(source, start, end, options) {
+    if ("url" in source) return openUrl(source, start, end, options);
     const blob = await blobOf(source);
     const part = blob.slice(Math.min(start, blob.size), Math.min(end, blob.size));
-    return { body: part.stream(), skip: 0, total: blob.size, etag: null };
+    return { body: part.stream(), skip: 0, total: blob.size, etag: null, modified: null };
   }
 
   /** @param {{file: string} | {opfs: string}} source @returns {Promise<Blob>} */
@@ -78,35 +89,65 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     }
   }
 
-  /** @param {{url: string}} source @param {number} start @param {number} end @returns {Promise<Opened>} */
-  async function openUrl(source, start, end) {
+  /** @param {{url: string}} source @param {number} start @param {number} end @param {Options} options
+   *  @returns {Promise<Opened>} */
+  async function openUrl(source, start, end, { signal, known, fresh }) {
     const { url } = source;
     if (!URL.canParse(url, location?.href)) throw failure(source, "this is not an address");
+    /** @type {Record<string, string>} */
+    const asked = { Range: `bytes=${start}-${end - 1}` };
+    // A file that changed then comes whole instead of in part. To other origins this header would cost a request more,
+    // which many refuse; there, what the answer tells of the file is compared alone.
+    const home = new URL(url, location?.href).origin === location?.origin;
+    if (home && known?.etag?.startsWith('"')) asked["If-Range"] = known.etag;
     let response;
     try {
-      response = await fetch(url, { headers: { Range: `bytes=${start}-${end - 1}` } });
+      response = await fetch(url, { headers: asked, signal, ...(fresh && { cache: "no-store" }) });
     } catch (cause) {
+      signal?.throwIfAborted();
       throw failure(source, `at byte ${start}: ${await whyRefused(url, /** @type {Error} */ (cause))}`, cause);
     }
     const { status, headers } = response;
     const range = /^bytes (?:(\d+)-\d+|\*)\/(\d+|\*)$/.exec(headers.get("Content-Range") ?? "");
-    const total = range && range[2] !== "*" ? Number(range[2]) : null;
-    const etag = headers.get("ETag");
-    if (status === 416) return { body: new Blob([]).stream(), skip: 0, total, etag };
+    const told = {
+      total: range && range[2] !== "*" ? Number(range[2]) : null,
+      etag: headers.get("ETag"),
+      modified: headers.get("Last-Modified"),
+    };
+    if (status === 416) {
+      await response.body?.cancel();
+      return { body: new Blob([]).stream(), skip: 0, ...told };
+    }
     if ((status !== 200 && status !== 206) || !response.body) {
       await response.body?.cancel();
       const said = `HTTP status ${status} ${response.statusText}`.trim();
       const what = `at byte ${start}: the server answered with ${said}`;
-      throw failure(source, what, undefined, MISSING.includes(status));
+      throw Object.assign(failure(source, what, undefined, MISSING.includes(status)), { status });
     }
     if (status === 206) {
-      if (!range?.[1] || Number(range[1]) === start) return { body: response.body, skip: 0, total, etag };
+      if (!range?.[1] || Number(range[1]) === start) return { body: response.body, skip: 0, ...told };
       await response.body.cancel();
       throw failure(source, `at byte ${start}: the server sent bytes from ${range[1]} on`);
     }
     // The server knows no ranges and sends the whole file; what comes before is dropped as it arrives.
     const length = headers.get("Content-Encoding") ? null : headers.get("Content-Length");
-    return { body: response.body, skip: start, total: length === null ? null : Number(length), etag };
+    return { body: response.body, skip: start, ...told, total: length === null ? null : Number(length) };
+  }
+
+  /**
+   * What a server says of a file, by asking for one byte: servers that refuse HEAD exist. Rejects with FetchError.
+   * @param {{url: string}} source @param {AbortSignal} [signal] @returns {Promise<Told>}
+   */
+  async function ask(source, signal) {
+    const { body, skip, ...told } = await openUrl(source, 0, 1, { signal, fresh: true });
+    body.cancel().catch(() => {}); // a server without ranges sends all of it
+    return told;
+  }
+
+  /** Whether what is told of a file now is of another one than before. @param {Told} known @param {Told} now */
+  function changed(known, now) {
+    if (known.etag !== now.etag || (known.total !== null && now.total !== null && known.total !== now.total)) return true;
+    return known.etag === null && known.modified !== now.modified;
   }
 
   /** Why the browser refused or failed to fetch, in words that help. @param {string} url @param {Error} cause */
@@ -128,47 +169,53 @@ export function create({ handles, fetch, location = globalThis.location, navigat
   }
 
   /** Waits before the next attempt, or throws `cause` after enough of them.
-   *  @param {number} failures @param {unknown} cause */
-  async function pause(failures, cause) {
+   *  @param {number} failures @param {unknown} cause @param {AbortSignal} [signal] */
+  async function pause(failures, cause, signal) {
+    signal?.throwIfAborted();
     if (failures > RETRIES) throw cause;
     await new Promise((later) => setTimeout(later, RETRY_MS * failures));
+    signal?.throwIfAborted();
   }
 
   /**
-   * Bytes `start` up to `end` as they arrive; a connection that breaks is taken up again. Rejects with FetchError.
+   * Bytes `start` up to `end` as they arrive; a connection that breaks is taken up again. Rejects with FetchError, and
+   * with FileChanged where the server has another file than the one it began to send.
    * @param {Source} source
    * @param {number} start
    * @param {number} end
-   * @returns {AsyncGenerator<Uint8Array, {total: number | null, etag: string | null}>}
+   * @param {Options} [options]
+   * @returns {AsyncGenerator<Uint8Array, Told>}
    */
-  async function* stream(source, start, end) {
+  async function* stream(source, start, end, options = {}) {
+    const { signal, onTold } = options;
     let at = start;
     let failures = 0;
-    /** @type {Opened | null} */
-    let known = null;
+    let { known = null } = options;
+    let began = false;
     do {
       /** @type {Opened} */
       let opened;
       try {
-        opened = await open(source, at, end);
+        opened = await open(source, at, end, { ...options, known });
       } catch (cause) {
-        if (!known) throw cause;
-        await pause(++failures, cause);
+        if (!began) throw cause;
+        await pause(++failures, cause, signal);
         continue;
       }
-      if (known && (known.etag !== opened.etag || known.total !== opened.total)) {
-        await opened.body.cancel();
-        throw failure(source, `at byte ${at}: the file changed while it was read`);
-      }
-      known = opened;
-      const reader = opened.body.getReader();
+      const { body, skip: _, ...told } = opened;
+      const reader = body.getReader();
       let { skip } = opened;
       const before = at;
       /** @type {unknown} */
       let broken = null;
       try {
+        if (known && changed(known, told)) throw fileChanged(source, at);
+        known = { ...told, total: told.total ?? known?.total ?? null };
+        if (!began) await onTold?.(known);
+        began = true;
         while (at < end) {
           const { value } = await reader.read().catch((cause) => ((broken = cause), { value: undefined }));
+          signal?.throwIfAborted();
           if (!value) break;
           const dropped = Math.min(skip, value.length);
           skip -= dropped;
@@ -183,30 +230,20 @@ export function create({ handles, fetch, location = globalThis.location, navigat
       }
       if (broken) {
         const said = `the connection broke (${/** @type {Error} */ (broken).message})`;
-        await pause(++failures, failure(source, `at byte ${at}: ${said}, and ${RETRIES} new attempts failed`, broken));
+        const cause = failure(source, `at byte ${at}: ${said}, and ${RETRIES} new attempts failed`, broken);
+        await pause(++failures, cause, signal);
       } else if (at === before || known.total === null || at >= known.total) break; // else the server caps its answers
     } while (at < end);
-    return { total: known?.total ?? null, etag: known?.etag ?? null };
-  }
-
-  /**
-   * Bytes of a source: fewer than asked for where it ends before.
-   * @param {Source | string} source a source, or its JSON
-   * @param {number} start
-   * @param {number} bytes
-   * @returns {Promise<{bytes: Uint8Array, total: number | null, etag: string | null}>}
-   */
-  async function fetchRange(source, start, bytes) {
-    const found = new Uint8Array(bytes);
-    let filled = 0;
-    const parts = stream(plain(source), start, start + bytes);
-    for (;;) {
-      const { done, value } = await parts.next();
-      if (done) return { bytes: found.subarray(0, filled), ...value };
-      found.set(value, filled);
-      filled += value.length;
+    if (known?.total != null && at < Math.min(end, known.total)) {
+      throw failure(source, `at byte ${at}: the file should have ${known.total} bytes, but the server sends no more`);
     }
+    return known ?? { total: null, etag: null, modified: null };
   }
 
-  return { registerFile, forgetFile, fetchRange, stream, failure };
+  /** @param {Source} source @param {number} at */
+  function fileChanged(source, at) {
+    return error("FileChanged", `${nameOf(source)}: at byte ${at}: the file changed while it was read`);
+  }
+
+  return { registerFile, forgetFile, stream, ask, changed, failure, fileChanged };
 }

@@ -19,6 +19,8 @@ export const MODULES = [
   "profile",
   "loop",
   "source",
+  "storage",
+  "reader",
   "weights",
   "tokenizer",
 ];
@@ -33,7 +35,8 @@ const PUBLIC = {
   program: ["compile", "freeProgram", "runNow", "submit"],
   profile: ["profile"],
   loop: ["openLoop", "nextIds", "abortLoop", "closeLoop"],
-  source: ["registerFile", "forgetFile", "fetchRange"],
+  source: ["registerFile", "forgetFile"],
+  reader: ["beginLoad", "abortLoad", "endLoad", "fetchRange", "cached", "forget"],
   weights: ["upload"],
   tokenizer: ["createTokenizer", "encodeText", "freeTokenizer"],
 };
@@ -44,6 +47,7 @@ const PUBLIC = {
  * @property {any} [tokenizers] the module `@huggingface/tokenizers`
  * @property {typeof fetch} [fetch]
  * @property {(device: number, why: string) => void} [onLost] called when the browser takes a device away
+ * @property {(text: string) => void} [onWarning] called when the files of a load cannot be kept
  */
 
 /**

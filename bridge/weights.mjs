@@ -46,8 +46,9 @@ const ACCESS = ["read", "read_write", "uniform"];
 
 /** @param {{handles: ReturnType<import("./handles.mjs").create>, device: ReturnType<import("./device.mjs").create>,
  *           program: ReturnType<import("./program.mjs").create>, source: ReturnType<import("./source.mjs").create>,
+ *           reader: ReturnType<import("./reader.mjs").create>,
  *           pipelines: ReturnType<import("./pipelines.mjs").create>}} deps */
-export function create({ handles, device: devices, program: programs, source: sources, pipelines }) {
+export function create({ handles, device: devices, program: programs, source: sources, reader, pipelines }) {
   const { error, get, plain } = handles;
 
   /**
@@ -72,7 +73,7 @@ export function create({ handles, device: devices, program: programs, source: so
         const last = run[run.length - 1];
         const end = last.start + last.bytes;
         let at = run[0].start;
-        for await (const bytes of sources.stream(source, at, end)) {
+        for await (const bytes of reader.stream(source, at, end)) {
           let used = 0;
           while (used < bytes.length) {
             const gap = Math.min(run[0].start + job.written + job.held - at, bytes.length - used);

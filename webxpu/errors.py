@@ -52,3 +52,11 @@ class DeviceLost(DeviceError):
 
 class OutOfMemory(DeviceError):
     """The GPU could not hold an allocation; everything made for it has been freed."""
+
+
+class FileChanged(FetchError):
+    """The server has another version of a file than the one that it began to send."""
+
+
+class StorageWarning(UserWarning):
+    """A model file was not kept in the browser's storage; loading goes on and the message says why."""

@@ -121,3 +121,45 @@ export async function drain(/** @type {any} */ bridge, /** @type {number} */ loo
     if (done) return { handouts, ids: handouts.flat(), words, reason, closed: await bridge.closeLoop(loop) };
   }
 }
+
+/** The SHA-256 of bytes, in hexadecimal digits. @param {Uint8Array} bytes */
+export async function sha256(bytes) {
+  const sum = await crypto.subtle.digest("SHA-256", /** @type {any} */ (bytes));
+  return [...new Uint8Array(sum)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** One load of ranges of a file: the hashes of their bytes, the error if there is one, and what the load says.
+ *  @param {any} bridge @param {any} source @param {[number, number][]} ranges start and bytes of each */
+export async function readLoad(bridge, source, ranges, { cache = true, together = false } = {}) {
+  const load = bridge.beginLoad({ cache });
+  const sums = /** @type {string[]} */ ([]);
+  const one = async (/** @type {[number, number]} */ [start, bytes], /** @type {number} */ i) => {
+    sums[i] = await sha256((await bridge.fetchRange({ ...source, load }, start, bytes)).bytes);
+  };
+  const error = await caught(async () => {
+    if (together) await Promise.all(ranges.map(one));
+    else for (const [i, range] of ranges.entries()) await one(range, i);
+  });
+  return { sums, error, ...bridge.endLoad(load) };
+}
+
+/** Every file below a folder of the private file system, by its path, and a way to change one. */
+export async function opfsFiles(/** @type {any} */ folder = null, path = "") {
+  folder ??= await navigator.storage.getDirectory();
+  /** @type {Record<string, any>} */
+  const found = {};
+  for await (const [name, handle] of folder.entries()) {
+    if (handle.kind === "directory") Object.assign(found, await opfsFiles(handle, `${path}${name}/`));
+    else found[path + name] = handle;
+  }
+  return found;
+}
+
+/** Changes one byte of a file. @param {any} handle @param {number} at */
+export async function flip(handle, at) {
+  const bytes = new Uint8Array(await (await handle.getFile()).arrayBuffer());
+  bytes[at] ^= 1;
+  const writable = await handle.createWritable();
+  await writable.write(bytes);
+  await writable.close();
+}
