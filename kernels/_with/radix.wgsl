@@ -1,11 +1,12 @@
-// with: wide order
+// with: wide order everyone banned
 // Thresholds without a sort: a histogram of one digit of 8 bits a pass, highest digit first, of values in the order of
 // their bits. Passes 0 to 3 count for top-k, passes 4 to 7 weigh for top-p. Weights are whole numbers, so the sums are
 // exact in any order; both they and the counts have 64 bits, low word first. Reference: webxpu/ops/sample.py.
 // A workgroup of 256 threads takes STEPS * 256 consecutive logits.
 
 // Binding 1: for each pass 256 low and 256 high words; then four words a pass of what the passes before found; then the
-// largest value's bits and the threshold of top-k.
+// largest value's bits and the threshold of top-k and top-n-sigma; then three words a workgroup, the moments of its
+// logits about the largest: their sum, the sum of their squares, how many are not banned.
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read_write> work: array<atomic<u32>>;
 
@@ -15,7 +16,8 @@ const BINS = 256u;
 const PASS_WORDS = 512u;
 const FOUND = 4096u;
 const LARGEST = 4128u;
-const TOP_K = 4129u;
+const KEPT = 4129u;
+const MOMENTS = 4160u;
 
 struct Found {
     prefix: u32, // the digits that are known
@@ -45,6 +47,40 @@ fn uses_top_k() -> bool {
 
 fn uses_top_p() -> bool {
     return state.temperature > 0.0 && state.top_p < 1.0;
+}
+
+fn uses_top_n_sigma() -> bool {
+    return state.temperature > 0.0 && state.top_n_sigma > 0.0;
+}
+
+fn keep_moments(group: u32, thread: u32) {
+    let largest = largest_logit();
+    var sums = vec4<f32>();
+    for (var step = 0u; step < STEPS; step++) {
+        let i = (group * STEPS + step) * BINS + thread;
+        if (i < arrayLength(&logits) && logits[i] > BANNED) {
+            let below = logits[i] - largest;
+            sums += vec4<f32>(below, below * below, 1.0, 0.0);
+        }
+    }
+    sums = sum_of_everyone(thread, sums);
+    if (thread < 3u && MOMENTS + group * 3u + thread < arrayLength(&work)) {
+        atomicStore(&work[MOMENTS + group * 3u + thread], bitcast<u32>(sums[thread]));
+    }
+}
+
+// The bits of the lowest logit that top-n-sigma keeps.
+fn lowest_in_sigma(thread: u32) -> u32 {
+    var sums = vec4<f32>();
+    for (var at = MOMENTS + thread * 3u; at < arrayLength(&work); at += BINS * 3u) {
+        let moments = vec3<u32>(atomicLoad(&work[at]), atomicLoad(&work[at + 1u]), atomicLoad(&work[at + 2u]));
+        sums += vec4<f32>(bitcast<vec3<f32>>(moments), 0.0);
+    }
+    sums = sum_of_everyone(thread, sums);
+    let count = max(sums.z, 1.0);
+    let mean = sums.x / count;
+    let sigma = sqrt(max(0.0, sums.y / count - mean * mean));
+    return order_bits(largest_logit() - state.top_n_sigma * sigma);
 }
 
 fn largest_logit() -> f32 {

@@ -1,5 +1,6 @@
 // with: state philox radix
-// A workgroup counts digit LEVEL of its logits for top-k, and at LEVEL 0 finds the largest.
+// A workgroup counts digit LEVEL of its logits for top-k, at LEVEL 0 finds the largest, and at LEVEL 1 takes their moments
+// about it for top-n-sigma.
 // Reference: webxpu/ops/sample.py. logits (V,), work: see kernels/_with/radix.wgsl.
 
 override LEVEL: u32;
@@ -27,6 +28,9 @@ fn main(
         if (thread == 0u) {
             atomicMax(&work[LARGEST], atomicLoad(&largest));
         }
+    }
+    if (LEVEL == 1u && uses_top_n_sigma()) {
+        keep_moments(group, thread);
     }
     if (!uses_top_k()) {
         return;

@@ -13,7 +13,7 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let group = wid.x + wid.y * num.x;
-    var kept = atomicLoad(&work[TOP_K]);
+    var kept = atomicLoad(&work[KEPT]);
     if (uses_top_p()) {
         kept = max(kept, pick(7u, thread).prefix);
     }

@@ -1,5 +1,6 @@
 // with: state philox radix
-// A workgroup weighs digit LEVEL of the logits that top-k left, for top-p; LEVEL 0 first finds what top-k left.
+// A workgroup weighs digit LEVEL of the logits that top-k and top-n-sigma left, for top-p; LEVEL 0 first finds what they
+// left.
 // Reference: webxpu/ops/sample.py. logits (V,), work: see kernels/_with/radix.wgsl.
 
 override LEVEL: u32;
@@ -13,11 +14,17 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let group = wid.x + wid.y * num.x;
-    var kept = atomicLoad(&work[TOP_K]); // 0 at LEVEL 0 and where top-k is off
-    if (LEVEL == 0u && uses_top_k()) {
-        kept = pick(3u, thread).prefix;
+    var kept = atomicLoad(&work[KEPT]); // at LEVEL 0 and where both are off it is 0
+    if (LEVEL == 0u) {
+        kept = 0u; // another workgroup may have stored it already
+        if (uses_top_k()) {
+            kept = pick(3u, thread).prefix;
+        }
+        if (uses_top_n_sigma()) {
+            kept = max(kept, lowest_in_sigma(thread));
+        }
         if (group == 0u && thread == 0u) {
-            atomicStore(&work[TOP_K], kept);
+            atomicStore(&work[KEPT], kept);
         }
     }
     if (!uses_top_p()) {

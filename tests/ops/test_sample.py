@@ -14,7 +14,7 @@ from webxpu.cases.sample import CASES, is_settled
 from webxpu.errors import ShapeError
 from webxpu.gpu.plan import Spec
 from webxpu.llm.state import State
-from webxpu.ops.sample import candidates, gumbel, order_bits, philox, scores, threshold
+from webxpu.ops.sample import candidates, gumbel, lowest_in_sigma, order_bits, philox, scores, threshold
 
 # kat_vectors of Random123 1.14, philox4x32 10 rounds: counter, key, result.
 KNOWN = [
@@ -98,6 +98,9 @@ def sorting_sampler(logits, state):
     order = sorted(range(len(logits)), key=lambda i: (-logits[i], i))
     if state.temperature == 0:
         return order[0]
+    spread = np.std([float(v) for v in logits]) if state.top_n_sigma else 0
+    if state.top_n_sigma:
+        order = [i for i in order if logits[i] >= logits[order[0]] - state.top_n_sigma * spread]
     if state.top_k:
         order = [i for i in order if logits[i] >= logits[order[min(state.top_k, len(order)) - 1]]]
     likely = {i: np.exp((float(logits[i]) - float(logits[order[0]])) / state.temperature) for i in order}
@@ -127,7 +130,8 @@ def drawn(logits, state):
 OPTIONS = [
     {"temperature": 1.0}, {"temperature": 0.7, "top_k": 12}, {"temperature": 1.5, "top_p": 0.8},
     {"temperature": 2.0, "min_p": 0.1}, {"temperature": 1.2, "top_k": 30, "top_p": 0.9, "min_p": 0.02},
-    {"temperature": 0.0},
+    {"temperature": 2.0, "top_n_sigma": 0.7}, {"temperature": 0.0, "top_n_sigma": 0.7},
+    {"temperature": 3.0, "top_n_sigma": 1.2, "top_k": 15, "top_p": 0.9, "min_p": 0.2}, {"temperature": 0.0},
 ]  # fmt: skip
 
 
@@ -146,8 +150,8 @@ def test_it_draws_what_a_sampler_that_sorts_draws_but_for_float_ties():
             token = drawn(logits, state)
             seen.add(token)
             assert token == sorting_sampler(logits, state), (number, options)
-    assert total == 300
-    assert excluded <= 3
+    assert total == 450
+    assert excluded <= 5
     assert len(seen) > 30
 
 
@@ -171,8 +175,9 @@ def test_the_draws_follow_the_distribution():
     state = State(temperature=1.3, seed=2024)
     draws = [int(np.argmax(scores(logits, replace(state, step=step)))) for step in range(6000)]
     expected = np.exp(logits / 1.3) / np.exp(logits / 1.3).sum()
-    spread = np.sqrt(expected * (1 - expected) / 6000)
-    assert (np.abs(np.bincount(draws, minlength=6) / 6000 - expected) < 4 * spread).all()
+    counts = np.bincount(draws, minlength=6)
+    chi_square = ((counts - 6000 * expected) ** 2 / (6000 * expected)).sum()
+    assert chi_square < 15.09  # one run in a hundred of a right sampler with five degrees of freedom lies above
 
 
 def test_the_seed_and_the_step_both_change_the_draw():
@@ -187,6 +192,44 @@ def test_ties_at_a_threshold_are_kept():
     assert kept.tolist() == [False, True, True, True, True, False]
     kept, _ = candidates(np.array([5, 1, 5, 1], np.float32), State(temperature=1.0, top_p=0.4))
     assert kept.tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize("n", [0.1, 0.5, 1.0, 3.0])
+def test_sigma_is_numpys_standard_deviation_of_what_is_not_banned(n):
+    logits = uniform((400,), 8, amp=5)
+    allowed = logits.copy()
+    logits[::4], logits[1::8] = -(2.0**127), np.finfo(np.float32).min
+    left = allowed[logits > -(2.0**127)].astype(np.float64)
+    assert lowest_in_sigma(logits, n) == pytest.approx(logits.max() - n * left.std(), rel=1e-6)
+
+
+def test_sigma_does_not_look_at_the_temperature_nor_a_greedy_choice_at_sigma():
+    logits = uniform((200,), 5, amp=6)
+    kept = [candidates(logits, State(temperature=t, top_n_sigma=0.5))[0] for t in (0.5, 1.0, 30.0)]
+    assert 1 < kept[0].sum() < 100
+    assert (kept[0] == kept[1]).all()
+    assert (kept[0] == kept[2]).all()
+    assert drawn(logits, State(temperature=0.0, top_n_sigma=1e-3)) == logits.argmax()
+
+
+def test_where_everything_is_banned_sigma_is_zero():
+    assert lowest_in_sigma(np.full(3, -(2.0**127), np.float32), 2.0) == -(2.0**127)
+
+
+def test_min_p_and_top_p_both_look_at_what_top_k_and_sigma_left():
+    """After top-k 4: 0.4, 0.3, 0.2, 0.1. top_p 0.65 keeps two of them; min_p 0.4 keeps three."""
+    logits = np.log(np.array([0.4, 0.3, 0.2, 0.1, 0.09, 0.08, 0.07, 0.06], np.float32))
+    for options, wanted in (
+        ({"top_p": 0.65}, 2),
+        ({"min_p": 0.4}, 3),
+        ({"top_p": 0.65, "min_p": 0.4}, 2),
+        ({"top_p": 0.65, "min_p": 0.8}, 1),
+        ({"top_p": 0.85, "min_p": 0.4}, 3),
+    ):
+        assert candidates(logits, State(temperature=1.0, top_k=4, **options))[0].sum() == wanted
+    sigma = 1.55 / logits.std()  # just above ln(0.4 / 0.09) = 1.49, where five are left, whose sum is 1.09
+    assert candidates(logits, State(temperature=1.0, top_n_sigma=sigma))[0].sum() == 5
+    assert candidates(logits, State(temperature=1.0, top_n_sigma=sigma, top_p=0.65))[0].sum() == 3
 
 
 def test_the_most_likely_token_is_always_kept():

@@ -22,16 +22,19 @@ def is_settled(logits: NDArray[np.float32], state: State, slack: float = SLACK) 
     a little less, and it wins by more than `slack`."""
     if state.temperature <= 0:
         return True
-    loose = replace(state, top_p=min(1.0, state.top_p * (1 + slack)), min_p=state.min_p * (1 - slack))
-    tight = replace(state, top_p=state.top_p * (1 - slack), min_p=state.min_p * (1 + slack))
+    more, less = 1 + slack, 1 - slack
+    loose = replace(
+        state, top_p=min(1.0, state.top_p * more), min_p=state.min_p * less, top_n_sigma=state.top_n_sigma * more
+    )
+    tight = replace(state, top_p=state.top_p * less, min_p=state.min_p * more, top_n_sigma=state.top_n_sigma * less)
     if state.top_p >= 1:
         tight.top_p = 1.0
-    more, less = scores(logits, loose), scores(logits, tight)
-    best = np.sort(more)[-2:]
-    return bool(np.argmax(more) == np.argmax(less) and (len(best) == 1 or best[1] - best[0] > slack))
+    many, few = scores(logits, loose), scores(logits, tight)
+    best = np.sort(many)[-2:]
+    return bool(np.argmax(many) == np.argmax(few) and (len(best) == 1 or best[1] - best[0] > slack))
 
 
-_NO_FILTER = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+_NO_FILTER = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "top_n_sigma": 0.0}
 
 
 def _case(v: int, seed: int, amp: float = 8, filtered: bool = False, **options: Any) -> tuple[Any, ...]:
@@ -82,8 +85,22 @@ def _some_banned() -> tuple[Any, ...]:
     return logits, history, state
 
 
-def _equal(temperature: float) -> tuple[Any, ...]:
-    _, history, state = _case(300, 5, temperature=temperature)
+def _sigma_without_the_banned() -> tuple[Any, ...]:
+    """Banned tokens, were they counted, would make sigma so large that everything stays."""
+    logits = uniform((5000,), 5, amp=8)
+    logits[::3], logits[1::9] = -(2.0**127), np.finfo(np.float32).min
+    return _settled(logits, 1, _NO_FILTER, temperature=5.0, top_n_sigma=0.5)
+
+
+def _top_p_of_what_sigma_left() -> tuple[Any, ...]:
+    """top_p 0.5 is reached by two of the four tokens within sigma, and not by the four among all."""
+    logits = np.full(1000, -2, np.float32)
+    logits[[900, 20, 400, 70]] = 0, -0.5, -0.6, -0.7
+    return _settled(logits, 1, {"top_p": 1.0}, temperature=1.0, top_n_sigma=8.0, top_p=0.5)
+
+
+def _equal(temperature: float, **options: Any) -> tuple[Any, ...]:
+    _, history, state = _case(300, 5, temperature=temperature, **options)
     return np.full(300, 1.25, np.float32), history, state
 
 
@@ -99,6 +116,11 @@ _FILTERED: dict[str, dict[str, Any]] = {
     "top-k-1": {"temperature": 2.0, "top_k": 1},
     "top-p": {"temperature": 4.0, "top_p": 0.3},
     "top-p-tiny": {"temperature": 2.0, "top_p": 1e-6},
+    "sigma": {"temperature": 4.0, "top_n_sigma": 0.25},
+    "sigma-1": {"temperature": 6.0, "top_n_sigma": 1.0},
+    "sigma-above-top-k": {"temperature": 6.0, "top_n_sigma": 0.05, "top_k": 1000},
+    "sigma-below-top-k": {"temperature": 6.0, "top_n_sigma": 1.5, "top_k": 20},
+    "sigma-and-all": {"temperature": 6.0, "top_n_sigma": 1.0, "top_k": 3000, "top_p": 0.8, "min_p": 0.3},
     "min-p": {"temperature": 4.0, "min_p": 0.5},
     "all": {"temperature": 3.0, "top_k": 300, "top_p": 0.8, "min_p": 0.02},
 }
@@ -123,6 +145,13 @@ CASES = [
     Case("sample", "sums-past-32-bits", _sums_past_32_bits),
     Case("sample", "sums-below-32-bits", _sums_below_32_bits),
     Case("sample", "top-p-of-what-top-k-left", _top_p_of_what_top_k_left),
+    Case("sample", "top-p-of-what-sigma-left", _top_p_of_what_sigma_left),
+    Case("sample", "sigma-without-the-banned", _sigma_without_the_banned),
+    Case("sample", "sigma-of-equal-logits", partial(_equal, 1.0, top_n_sigma=1.0)),
+    *(
+        Case("sample", f"sigma-{v}-tokens", partial(_case, v, 5, temperature=2.0, top_n_sigma=0.4))
+        for v in (1, 1025, 16_385, 262_144)
+    ),
     Case("sample", "some-banned", _some_banned),
     Case("sample", "equal-logits", partial(_equal, 1.0)),
     Case("sample", "equal-logits-greedy", partial(_equal, 0.0)),

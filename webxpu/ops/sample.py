@@ -13,12 +13,14 @@ from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, scratch
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops.advance import append, check_history
+from webxpu.ops.penalize import BANNED
 
 # Threads of a workgroup and logits of a thread; a CPU adapter pays for every workgroup with a barrier.
 THREADS = 256
 STEPS, CPU_STEPS = 4, 64
-# Words of the histograms: kernels/_with/radix.wgsl.
+# Words of the histograms, and of each workgroup's moments: kernels/_with/radix.wgsl.
 WORK_WORDS = 4160
+MOMENTS = 3
 LEVELS = 4
 
 U32 = NDArray[np.uint32]
@@ -67,6 +69,14 @@ def threshold(bits: U32, weights: U64, target: int) -> int:
     return found
 
 
+def lowest_in_sigma(logits: NDArray[np.float32], n: float) -> np.float32:
+    """The largest logit less n standard deviations (of the population) of those that are not banned."""
+    largest = logits.max()
+    below = logits[logits > BANNED].astype(np.float64) - largest
+    variance = max(0.0, (below**2).mean() - below.mean() ** 2) if below.size else 0.0
+    return np.float32(largest - n * np.sqrt(variance))
+
+
 def candidates(logits: NDArray[np.float32], state: State) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
     """Which tokens may be drawn, and each one's (logit - the largest) / temperature."""
     bits = order_bits(logits)
@@ -74,6 +84,8 @@ def candidates(logits: NDArray[np.float32], state: State) -> tuple[NDArray[np.bo
         scaled = ((logits - logits.max()) / np.float32(state.temperature)).astype(np.float32)
     likely = np.exp(scaled)
     keep = bits >= (threshold(bits, np.ones(len(bits), np.uint64), state.top_k) if state.top_k else 0)
+    if state.top_n_sigma > 0:
+        keep &= logits >= lowest_in_sigma(logits, state.top_n_sigma)
     kept = keep & (likely >= np.float32(state.min_p))
     if state.top_p < 1:
         weights = np.where(keep, likely.astype(np.float64) * WEIGHT_UNIT, 0).astype(np.uint64)
@@ -94,16 +106,19 @@ def scores(logits: NDArray[np.float32], state: State) -> NDArray[np.float64]:
 
 @op(writes=("history", "state"))
 def sample(logits: Any, history: Any, state: Any) -> None:
-    """Draws from softmax(logits / temperature), filtered by top-k, min-p and top-p, and appends it as `advance` does.
+    """Draws from softmax(logits / temperature), filtered by top-n-sigma, top-k, min-p and top-p, and appends it as
+    `advance` does.
 
     logits   (V,) float32; a token at -inf is never drawn beside a finite one
     history  (C,) int32, written: the id at every position
     state    (64,) uint32, written; its fields are the options:
       temperature  0 takes the highest logit, lowest id on ties, and nothing below applies
+      top_n_sigma  keeps logits within so many standard deviations of the highest one, whatever the temperature; they
+                   are those of all logits above -2^127, the highest included; 0 keeps all
       top_k        keeps the k highest logits and what ties with the last of them; 0 or V and above keep all
       min_p        keeps tokens with at least min_p times the probability of the most likely one
-      top_p        keeps the fewest most likely tokens whose probabilities reach top_p of what top_k left, and what ties
-                   with the last of them; 1 keeps all
+      top_p        keeps the fewest most likely tokens whose probabilities reach top_p of what the two above left, and
+                   what ties with the last of them; 1 keeps all
       seed, step   the noise of token i is Gumbel, from word 0 of Philox4x32-10(key = seed, counter = (i, step, 0, 0))
 
     The token with the highest (logit - largest) / temperature + noise is taken, the lowest id on ties, which is a draw
@@ -126,8 +141,9 @@ def _(logits: Spec, history: Spec, state: Spec) -> tuple[Spec, ...]:
 def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: Spec) -> Plan:
     steps = CPU_STEPS if gpu.target == "cpu" else STEPS
     groups = -(-logits.shape[0] // (THREADS * steps))
+    words = WORK_WORDS + MOMENTS * groups
     work, values, ids = scratch(0), scratch(1), scratch(2)
-    todo = [Dispatch(resolve(gpu, "sample", "begin"), {}, [work], fold(-(-WORK_WORDS // THREADS)))]
+    todo = [Dispatch(resolve(gpu, "sample", "begin"), {}, [work], fold(-(-words // THREADS)))]
     for entry in ("count", "weigh"):
         kernel, bindings = resolve(gpu, "sample", entry), [arg(0), work, arg(2, "uniform")]
         todo += [Dispatch(kernel, {"LEVEL": i, "STEPS": steps}, bindings, fold(groups)) for i in range(LEVELS)]
@@ -135,4 +151,4 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: S
     todo.append(Dispatch(kernel, {"STEPS": steps}, bindings, fold(groups)))
     chosen = [scratch(1, "read"), scratch(2, "read"), arg(1, "read_write"), arg(2, "read_write")]
     todo.append(Dispatch(resolve(gpu, "advance"), {}, chosen, (1, 1, 1)))
-    return Plan(todo, [Spec((WORK_WORDS,), "uint32"), Spec((groups,), "float32"), Spec((groups,), "int32")])
+    return Plan(todo, [Spec((words,), "uint32"), Spec((groups,), "float32"), Spec((groups,), "int32")])
