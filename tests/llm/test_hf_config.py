@@ -22,9 +22,11 @@ from webxpu.llm.hf_config import (
     config_from_hf,
     file_name,
     model_tensors,
+    names_of,
     read_config,
     vocab_of,
 )
+from webxpu.ops.rope import YarnScaling, llama3_freq_factors
 
 # What the config.json of SmolLM2-135M-Instruct says, of which SMOLLM2 was made.
 SMOLLM2_HF: dict[str, Any] = {
@@ -77,14 +79,113 @@ def test_keys_that_may_be_left_out_have_transformers_defaults() -> None:
     assert config_from_hf(changed(head_dim=96, hidden_size=577), 49152).hidden == 577
 
 
-def test_mistral_has_its_own_defaults_and_a_window_shortens_its_context() -> None:
-    mistral = changed(model_type="mistral", num_attention_heads=16, num_key_value_heads=...)
-    found = config_from_hf(mistral, 49152)
-    assert (found.architecture, found.kv_heads, found.context_length) == ("llama", 8, 4096)
-    assert config_from_hf({**mistral, "sliding_window": None}, 49152).context_length == 8192
-    assert config_from_hf({**mistral, "sliding_window": 100}, 49152).context_length == 100
-    assert config_from_hf({**mistral, "sliding_window": 10_000}, 49152).context_length == 8192
-    assert config_from_hf(changed(sliding_window=100), 49152).context_length == 8192  # llama attends to everything
+def windows(**values: Any) -> tuple[int, ...]:
+    return config_from_hf(changed(**values), 49152).windows
+
+
+def test_mistral_has_its_own_defaults_and_a_window_in_every_layer() -> None:
+    mistral = {"model_type": "mistral", "num_attention_heads": 16, "num_key_value_heads": ...}
+    found = config_from_hf(changed(**mistral), 49152)
+    assert (found.architecture, found.kv_heads, found.context_length) == ("mistral", 8, 8192)
+    assert found.windows == (4096,) * 30
+    assert windows(**mistral, sliding_window=None) == ()
+    assert windows(**mistral, sliding_window=100) == (100,) * 30
+    assert windows(**mistral, sliding_window=8192) == ()  # the whole context
+    assert windows(sliding_window=100) == ()  # llama attends to everything
+
+
+def test_qwens_window_is_one_of_the_later_layers_and_only_where_it_is_used() -> None:
+    qwen = {"model_type": "qwen2", "sliding_window": 100, "num_attention_heads": 32, "num_key_value_heads": ...}
+    assert windows(**qwen) == ()
+    assert windows(**qwen, use_sliding_window=True) == (0,) * 28 + (100,) * 2
+    assert windows(**qwen, use_sliding_window=True, max_window_layers=7) == (0,) * 7 + (100,) * 23
+    kinds = ["sliding_attention", "full_attention"] * 15
+    assert windows(**qwen, use_sliding_window=True, layer_types=kinds) == (100, 0) * 15
+    assert windows(**qwen, use_sliding_window=True, layer_types=["full_attention"] * 30) == ()
+    assert (
+        windows(**{**qwen, "model_type": "qwen3_moe", "num_key_value_heads": 4, **EXPERTS}, use_sliding_window=True)
+        == (100,) * 30
+    )
+
+
+EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768}
+# google/gemma-3-270m's, the numbers that matter.
+GEMMA = {
+    "model_type": "gemma3_text", "hidden_size": 640, "num_attention_heads": 4, "num_key_value_heads": 1,
+    "head_dim": 256, "num_hidden_layers": 18, "intermediate_size": 2048, "hidden_act": ...,
+    "hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 256, "rope_theta": 1000000.0,
+    "rope_local_base_freq": 10000.0, "sliding_window": 512, "max_position_embeddings": 32768,
+    "attn_logit_softcapping": None, "final_logit_softcapping": None, "_sliding_window_pattern": 6,
+}  # fmt: skip
+
+
+def test_a_gemma_is_what_its_gguf_file_says_but_for_gains_that_lack_their_1() -> None:
+    found = config_from_hf(changed(**GEMMA), 49152)
+    assert (found.architecture, found.gain_offset, found.attention_scale) == ("gemma3", 1.0, 1 / 16)
+    assert (found.rope_base, found.local_rope_base) == (1e6, 1e4)
+    metadata = {
+        "general.architecture": "gemma3", "gemma3.context_length": 32768, "gemma3.embedding_length": 640,
+        "gemma3.block_count": 18, "gemma3.feed_forward_length": 2048, "gemma3.attention.head_count": 4,
+        "gemma3.attention.layer_norm_rms_epsilon": 1e-05, "gemma3.attention.key_length": 256,
+        "gemma3.attention.value_length": 256, "gemma3.rope.freq_base": 1000000.0,
+        "gemma3.attention.sliding_window": 512, "gemma3.attention.head_count_kv": 1,
+    }  # fmt: skip
+    gguf = config_from_gguf(metadata, 49152)
+    assert dataclasses.replace(found, gain_offset=0.0, attention_scale=None) == gguf
+    short = dict.fromkeys(("head_dim", "rope_theta", "rope_local_base_freq", "query_pre_attn_scalar"), ...)
+    assert config_from_hf(changed(**GEMMA | short), 49152) == found
+
+
+def test_gemmas_two_ropes_are_read_in_the_old_spelling_and_the_new() -> None:
+    scaled = {"rope_type": "linear", "factor": 8.0}
+    old = config_from_hf(changed(**GEMMA | {"rope_scaling": scaled}), 49152)
+    assert old.rope_factors == (8.0,) * 128
+    full = {**scaled, "rope_theta": 1e6}
+    both = {"full_attention": full, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}
+    new = changed(
+        **GEMMA | {"rope_theta": ..., "rope_local_base_freq": ..., "rope_scaling": ..., "rope_parameters": both}
+    )
+    assert config_from_hf(new, 49152) == old
+    both["sliding_attention"] = {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}
+    with pytest.raises(
+        Unsupported, match=r"^config\.json: rope_parameters\.sliding_attention\.rope_type must be 'default'"
+    ):
+        config_from_hf(new, 49152)
+
+
+def test_qwen3_has_norms_of_heads_of_their_own_width_and_its_mixtures_gates_are_normalized_where_asked() -> None:
+    qwen3 = config_from_hf(changed(model_type="qwen3", num_attention_heads=32, num_key_value_heads=8), 49152)
+    assert (qwen3.architecture, qwen3.qk_norm, qwen3.head_dim) == ("qwen3", True, 128)
+    values = changed(model_type="qwen3_moe", num_attention_heads=8, num_key_value_heads=4, **EXPERTS)
+    moe = config_from_hf(values, 49152)
+    assert (moe.architecture, moe.experts, moe.experts_used, moe.ffn) == ("qwen3moe", 8, 2, 768)
+    assert moe.normalize_gates is False
+    assert config_from_hf({**values, "norm_topk_prob": True}, 49152).normalize_gates is True
+    assert config_from_hf(changed(model_type="qwen2", num_key_value_heads=3), 49152).qkv_bias is True
+
+
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}  # fmt: skip
+
+
+def test_scalings_of_rope_are_read_in_either_spelling() -> None:
+    factors = llama3_freq_factors(
+        64, base=100000.0, factor=8, low_freq_factor=1, high_freq_factor=4, original_context_length=8192
+    )
+    for key in ("rope_scaling", "rope_parameters"):
+        found = config_from_hf(
+            changed(rope_scaling=None, **{key: LLAMA3}) if key == "rope_parameters" else changed(rope_scaling=LLAMA3),
+            49152,
+        )
+        assert found.rope_factors == tuple(factors.tolist())
+    assert config_from_hf(changed(rope_scaling={"type": "linear", "factor": 2}), 49152).rope_factors == (2.0,) * 32
+    yarn = {"rope_type": "yarn", "factor": 4.0}
+    assert config_from_hf(changed(rope_scaling=yarn), 49152).rope_scaling == YarnScaling(4.0, 8192)
+    more = {"original_max_position_embeddings": 77, "beta_fast": 20, "beta_slow": 2, "attention_factor": 1.5}
+    found = config_from_hf(changed(rope_scaling={**yarn, **more, "truncate": True}), 49152).rope_scaling
+    assert found == YarnScaling(4.0, 77, 20.0, 2.0, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +214,19 @@ def test_a_missing_key_is_named(key: str, value: Any) -> None:
         ({"rope_theta": float("inf")}, "rope_theta must be a number above 0, got inf"),
         ({"rope_parameters": {"rope_theta": "x"}}, "rope_parameters.rope_theta must be a number above 0, got 'x'"),
         ({"rope_parameters": [1]}, r"rope_parameters must be an object, got \[1\]"),
+        ({"rope_scaling": {"type": "linear"}}, "rope_scaling.factor is missing"),
+        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, "rope_scaling.factor must be at least 1, got 0.5"),
+        (
+            {"rope_scaling": {**LLAMA3, "low_freq_factor": 4}},
+            "rope_scaling.low_freq_factor must be below .*4.0, got 4.0",
+        ),
+        (
+            {"model_type": "mistral", "layer_types": ["full_attention"]},
+            r"layer_types must be a list of 30 texts, got .*",
+        ),
+        ({"model_type": "mistral", "use_sliding_window": 1}, "use_sliding_window must be true or false, got 1"),
+        ({"model_type": "qwen3_moe", **EXPERTS, "num_experts": ...}, "num_experts is missing"),
+        ({"model_type": "qwen3_moe", **EXPERTS, "num_experts": 1}, "num_experts_per_tok must be at most .* 1, got 2"),
         ({"rms_norm_eps": False}, "rms_norm_eps must be a number above 0, got False"),
         ({"model_type": ...}, "model_type must be a text, got None"),
         ({"model_type": ["llama"]}, r"model_type must be a text, got \['llama'\]"),
@@ -126,20 +240,41 @@ def test_a_value_that_is_wrong_or_contradicts_another_is_named(change: dict[str,
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "qwen3"}, "model_type must be one of llama, mistral, got 'qwen3'"),
+        ({"model_type": "gemma2"}, "model_type must be one of gemma3_text, llama, .*, qwen3_moe, got 'gemma2'"),
+        ({**GEMMA, "attn_logit_softcapping": 50.0}, "attn_logit_softcapping must be missing for .*, got 50.0"),
+        ({**GEMMA, "final_logit_softcapping": 30.0}, "final_logit_softcapping must be missing for .*, got 30.0"),
+        ({**GEMMA, "use_bidirectional_attention": True}, "use_bidirectional_attention must be False for .*, got True"),
+        ({**GEMMA, "hidden_activation": "silu"}, "hidden_activation must be 'gelu_pytorch_tanh' for .*, got 'silu'"),
+        ({**GEMMA, "layer_types": ["chunked_attention"] * 18}, "layer_types must be full_attention or .*'chunked_att"),
+        (
+            {"model_type": "qwen3_moe", **EXPERTS, "num_key_value_heads": 3, "decoder_sparse_step": 2},
+            "decoder_sparse_step must be 1 ",
+        ),
+        (
+            {"model_type": "qwen3_moe", **EXPERTS, "num_key_value_heads": 3, "mlp_only_layers": [3]},
+            r"mlp_only_layers must be \[\] ",
+        ),
+        ({"num_experts": 8}, "num_experts must be 0 for .*, got 8"),
         ({"num_key_value_heads": [3, 1]}, "num_key_value_heads differs between layers"),
         ({"hidden_act": "gelu"}, "hidden_act must be 'silu' for this .*, got 'gelu'"),
         ({"attention_bias": True}, "attention_bias must be False for this .*, got True"),
         ({"mlp_bias": True}, "mlp_bias must be False for this .*, got True"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor must be 1.0 for this .*, got 0.5"),
-        ({"rope_scaling": {"type": "linear", "factor": 2}}, "rope_scaling.type must be 'default' for .*, got 'linear'"),
-        ({"rope_parameters": {"rope_type": "llama3"}}, "rope_parameters.rope_type must be 'default' .*, got 'llama3'"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 2}}, "rope_scaling.type must be one of .*, got 'dynamic'"),
+        ({"rope_parameters": {"rope_type": "longrope"}}, "rope_parameters.rope_type must be one of .*, got 'longrope'"),
+        ({"rope_scaling": {"type": "default", "mrope_section": [1]}}, "rope_scaling.mrope_section must be missing for"),
+        ({"rope_scaling": {"type": "yarn", "factor": 2, "mscale": 0.7}}, "rope_scaling.mscale must be missing for"),
+        ({"rope_scaling": {"type": "yarn", "factor": 2, "truncate": False}}, "rope_scaling.truncate must be True for"),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"}},
+            "rope_scaling must be as rope_parameters is for",
+        ),
         (
             {"rope_parameters": {"partial_rotary_factor": 0.5}},
             "rope_parameters.partial_rotary_factor must be 1.0 .*0.5",
         ),
         ({"rope_parameters": {"full_attention": {}}}, "rope_parameters.full_attention must be the same for all layers"),
-        ({"quantization_config": {"bits": 4}}, "quantization_config must be missing for .*, got \"{'bits': 4}\""),
+        ({"quantization_config": {"bits": 4}}, "quantization_config must be missing for .*, got {'bits': 4}"),
     ],
 )
 def test_what_the_forward_does_not_compute_is_refused_by_name(change: dict[str, Any], message: str) -> None:
@@ -154,6 +289,22 @@ def test_every_tensor_of_a_llama_has_a_name_in_hugging_faces_files() -> None:
     assert {"lm_head.weight", "model.norm.weight", "model.embed_tokens.weight"} <= names
 
 
+def test_norms_after_a_layer_change_what_the_name_of_the_norm_before_it_is() -> None:
+    assert file_name("blk.1.ffn_norm.weight") == "model.layers.1.post_attention_layernorm.weight"
+    gemma = names_of("gemma3")
+    assert gemma("blk.1.ffn_norm.weight") == "model.layers.1.pre_feedforward_layernorm.weight"
+    assert gemma("blk.1.post_attention_norm.weight") == "model.layers.1.post_attention_layernorm.weight"
+    assert gemma("blk.1.post_ffw_norm.weight") == "model.layers.1.post_feedforward_layernorm.weight"
+
+
+def test_biases_experts_and_what_hugging_face_has_no_name_for() -> None:
+    assert names_of("qwen2")("blk.1.attn_k.bias") == "model.layers.1.self_attn.k_proj.bias"
+    moe = names_of("qwen3moe")
+    assert moe("blk.1.ffn_up.7.weight") == "model.layers.1.mlp.experts.7.up_proj.weight"
+    assert moe("blk.1.ffn_gate_inp.weight") == "model.layers.1.mlp.gate.weight"
+    assert moe("blk.1.ffn_up_exps.weight") == "blk.1.ffn_up_exps.weight"
+
+
 def info(name: str, *shape: int) -> TensorInfo:
     return TensorInfo(name, "f32", shape, 0, 4, "model.safetensors")
 
@@ -165,6 +316,7 @@ def test_a_tied_model_needs_no_head_of_its_own_and_old_tables_of_rope_are_left_o
     for untied in ({}, {"tie_word_embeddings": False}):
         with pytest.raises(FormatError, match=r"^weights: the file has no tensor 'lm_head\.weight', and tie_word_emb"):
             model_tensors(untied, tensors)
+    assert list(model_tensors({"model_type": "gemma3_text"}, tensors)) == ["model.embed_tokens.weight"]
     tensors["lm_head.weight"] = info("lm_head.weight", 4, 2)
     assert "lm_head.weight" in model_tensors({"tie_word_embeddings": True}, tensors)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from webxpu.gpu.target import Gpu
 from webxpu.llm.config import Config
 from webxpu.llm.models import architectures, find, llama
 from webxpu.llm.source import Source
-from webxpu.llm.weights import Weight, Weights, allocate, pieces, read_arrays, upload
+from webxpu.llm.weights import Weight, Weights, allocate, pieces, read_arrays, rope_factors, runs, upload
 from webxpu.ops.split_planes import split_planes
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize, nbytes, to_stored
 from webxpu.quant.rows import ROW_TYPES
@@ -166,12 +167,128 @@ def test_a_tensor_that_the_forward_would_leave_out_is_refused() -> None:
         llama.weights(CONFIG, tensors(blk__0__attn_q__bias=info("blk.0.attn_q.bias", "f32", (256,), 0)))
 
 
-def test_stacked_tensors_of_different_types_are_refused_by_name() -> None:
+def test_stacked_tensors_of_different_types_are_weights_of_their_own_neighbours_of_one_type_together() -> None:
     other = info("blk.0.attn_v.weight", "q8_0", (128, 256), 0)
-    with pytest.raises(
-        Unsupported, match=r"must have one type, got .*attn_k\.weight q4_1, blk\.0\.attn_v\.weight q8_0$"
-    ):
-        llama.weights(CONFIG, tensors(blk__0__attn_v__weight=other))
+    found = llama.weights(CONFIG, tensors(blk__0__attn_v__weight=other))
+    assert "0.qkv" not in found
+    assert (found["0.qkv.0"].type, found["0.qkv.0"].shape) == ("q4_1", (384, 256))
+    assert (found["0.qkv.1"].type, found["0.qkv.1"].shape) == ("q8_0", (128, 256))
+    assert runs(found, "0.qkv") == [found["0.qkv.0"], found["0.qkv.1"]]
+    assert runs(found, "1.qkv") == [found["1.qkv"]]
+    middle = info("blk.0.attn_k.weight", "q8_0", (128, 256), 0)
+    found = llama.weights(CONFIG, tensors(blk__0__attn_k__weight=middle))
+    assert [weight.type for weight in runs(found, "0.qkv")] == ["q4_1", "q8_0", "q4_1"]
+
+
+def experts(**types: str) -> dict[str, TensorInfo]:
+    """The tiny file's table with experts, all in one tensor a kind."""
+    table = {name: t for name, t in tensors().items() if "ffn_" not in name or "norm" in name}
+    starts = itertools.count(1 << 30)
+    for i in range(2):
+        shapes = {"gate": (3, 512, 256), "up": (3, 512, 256), "down": (3, 256, 512)}
+        for kind, shape in shapes.items():
+            name = f"blk.{i}.ffn_{kind}_exps.weight"
+            table[name] = info(name, types.get(kind, "q8_0"), shape, next(starts))
+        name = f"blk.{i}.ffn_gate_inp.weight"
+        table[name] = info(name, "f32", (3, 256), next(starts))
+    return table
+
+
+MIXTURE = dataclasses.replace(CONFIG, experts=3, experts_used=2)
+
+
+def test_all_experts_rows_are_one_weight_whether_the_file_has_a_tensor_for_all_or_for_each() -> None:
+    table = experts()
+    found = llama.weights(MIXTURE, table)
+    assert (found["1.gate_up"].shape, found["1.down"].shape) == ((2 * 3 * 512, 256), (3 * 256, 512))
+    assert [part.name for part in found["1.gate_up"].parts] == [f"blk.1.ffn_{x}_exps.weight" for x in ("gate", "up")]
+    each = {name: t for name, t in table.items() if not name.endswith("_exps.weight")}
+    for i in range(2):
+        for kind, shape in {"gate": (512, 256), "up": (512, 256), "down": (256, 512)}.items():
+            for e in range(3):
+                each[f"blk.{i}.ffn_{kind}.{e}.weight"] = info(f"blk.{i}.ffn_{kind}.{e}.weight", "q8_0", shape, 0)
+    found = llama.weights(MIXTURE, each)
+    assert found["1.gate_up"].shape == (2 * 3 * 512, 256)
+    names = [f"blk.1.ffn_{kind}.{e}.weight" for kind in ("gate", "up") for e in range(3)]
+    assert [part.name for part in found["1.gate_up"].parts] == names
+
+
+def test_experts_rows_lie_one_after_the_other() -> None:
+    found = llama.weights(MIXTURE, experts(gate="q4_k", up="q4_k"))
+    made = allocate(FakeDevice(), found)  # type: ignore[arg-type]
+    by_start = {piece["start"]: piece for piece in pieces(found, made, PLANES)["f.gguf"]}
+    gate, up = (by_start[part.start] for part in found["1.gate_up"].parts)
+    assert gate["buffer"] == up["buffer"] == made["1.gate_up"].handle
+    assert (gate["offset"], up["offset"]) == (0, nbytes("q4_k", (3 * 512, 256)))
+    found = llama.weights(MIXTURE, experts())
+    by_start = {piece["start"]: piece for piece in pieces(found, made, PLANES)["f.gguf"]}
+    gate, up = (by_start[part.start] for part in found["1.gate_up"].parts)
+    assert (gate["targetBlock"], up["targetBlock"]) == (0, 3 * 512 * 8)
+    assert gate["totalBlocks"] == up["totalBlocks"] == 2 * 3 * 512 * 8
+
+
+def test_experts_gates_and_ups_of_different_types_are_refused_by_name() -> None:
+    with pytest.raises(Unsupported, match=r"must have one type, got .*ffn_gate_exps\.weight q4_k, .*_up_exps.* q8_0$"):
+        llama.weights(MIXTURE, experts(gate="q4_k"))
+
+
+def test_biases_are_stacked_and_become_float32_from_whatever_they_are() -> None:
+    config = dataclasses.replace(CONFIG, qkv_bias=True)
+    types = {"q": ("f16", 256), "k": ("f32", 128), "v": ("bf16", 128)}
+    table = tensors()
+    for i in range(2):
+        for x, (kind, n) in types.items():
+            table[f"blk.{i}.attn_{x}.bias"] = info(f"blk.{i}.attn_{x}.bias", kind, (n,), 0)
+    weight = llama.weights(config, table)["1.qkv_bias"]
+    assert (weight.type, weight.shape, weight.widened) == ("float32", (512,), True)
+    values = np.arange(512, dtype=np.float32)
+    data = [
+        values[:256].astype(np.float16).tobytes(), values[256:384].tobytes(),
+        (values[384:].view(np.uint32) >> 16).astype(np.uint16).tobytes(),
+    ]  # fmt: skip
+    expected = np.concatenate([values[:384], (values[384:].view(np.uint32) >> 16 << 16).view(np.float32)])
+    np.testing.assert_array_equal(weight.widen(data), expected)
+
+
+def test_an_offset_is_added_to_gains_alone_and_to_float32_ones_too() -> None:
+    config = dataclasses.replace(CONFIG, gain_offset=1.0)
+    _, plain, arrays = tiny.loaded(tiny.FILE, tiny.header())
+    found = llama.weights(config, tensors())
+    assert {name for name, weight in found.items() if weight.widened} == {n for n in found if n.endswith("gain")}
+    data = tiny.FILE.read_bytes()
+    more = read_arrays(found, lambda part: data[part.start : part.start + part.nbytes])
+    for name in plain:
+        if name.endswith("gain"):
+            np.testing.assert_array_equal(more[name], arrays[name] + np.float32(1))
+        else:
+            assert found[name] == plain[name]
+
+
+def test_factors_of_rope_are_no_weight_and_refused_where_the_configuration_lacks_them() -> None:
+    factors = info("rope_freqs.weight", "f32", (32,), 0)
+    with pytest.raises(Unsupported, match=r"^weights: the file has a tensor 'rope_freqs\.weight' that this"):
+        llama.weights(CONFIG, tensors(rope_freqs__weight=factors))
+    config = CONFIG.with_rope_factors(np.full(32, 2.0))
+    assert "rope_freqs" not in str(list(llama.weights(config, tensors(rope_freqs__weight=factors))))
+
+
+def test_factors_of_rope_are_read_from_their_file_as_float32() -> None:
+    values = np.arange(1, 33, dtype=np.float32)
+
+    def reader(name: str) -> Any:
+        async def read(start: int, count: int) -> tuple[bytes, int | None]:
+            assert (name, start) == ("f.gguf", 64)
+            return values.tobytes()[:count], None
+
+        return read
+
+    factors = info("rope_freqs.weight", "f32", (32,), 64)
+    found = tiny.finished(rope_factors({factors.name: factors}, reader))
+    np.testing.assert_array_equal(found, values)
+    assert tiny.finished(rope_factors({}, reader)) is None
+    half = info("rope_freqs.weight", "f16", (32,), 64)
+    with pytest.raises(FormatError, match=r"^weights: rope_freqs\.weight must be f32, got f16$"):
+        tiny.finished(rope_factors({half.name: half}, reader))
 
 
 def test_a_gain_in_blocks_is_refused_and_one_of_16_bits_is_a_float32_weight() -> None:
@@ -199,9 +316,12 @@ def test_a_type_without_kernels_is_refused() -> None:
 
 
 def test_an_architecture_without_a_file_is_refused_with_the_names_that_have_one() -> None:
-    assert architectures() == ["llama"]
-    with pytest.raises(Unsupported, match=r"^load: general\.architecture must be one of llama, got 'os'$"):
-        find("os")
+    assert architectures() == ["gemma3", "llama", "mistral", "qwen2", "qwen3", "qwen3moe"]
+    for name in ("os", "_decoder"):
+        with pytest.raises(
+            Unsupported, match=rf"^load: general\.architecture must be one of gemma3, .*, qwen3moe, got '{name}'$"
+        ):
+            find(name)
 
 
 def two_files() -> tuple[Weights, FakeDevice, dict[str, Any]]:

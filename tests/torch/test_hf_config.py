@@ -3,14 +3,29 @@
 import json
 
 import pytest
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers import (
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+)  # fmt: skip
 
 from webxpu.formats.tensor_info import TensorInfo
-from webxpu.llm.hf_config import config_from_hf, file_name
-from webxpu.llm.models import llama
+from webxpu.llm import models
+from webxpu.llm.hf_config import config_from_hf, names_of
 
 CONFIGS = 200
-CLASSES = {"llama": LlamaConfig, "mistral": MistralConfig}
+CLASSES = {
+    "llama": LlamaConfig, "mistral": MistralConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config,
+    "qwen3_moe": Qwen3MoeConfig, "gemma3_text": Gemma3TextConfig,
+}  # fmt: skip
 
 
 def drawn(rng, model_type):
@@ -28,8 +43,18 @@ def drawn(rng, model_type):
         "rope_parameters": {"rope_type": "default", "rope_theta": float(rng.integers(1, 10**6))},
         "sliding_window": None if rng.integers(2) else int(rng.integers(1, 9999)), "attention_dropout": 0.0,
     }  # fmt: skip
+    if model_type == "gemma3_text":
+        del maybe["hidden_act"], maybe["rope_parameters"]
+        maybe |= {"rope_local_base_freq": float(rng.integers(1, 10**6)), "query_pre_attn_scalar": 77}
+        maybe |= {"sliding_window_pattern": int(rng.integers(1, 7)), "sliding_window": int(rng.integers(1, 9999))}
+    if model_type.startswith("qwen"):
+        maybe |= {"use_sliding_window": bool(rng.integers(2)), "max_window_layers": int(rng.integers(0, 50))}
     values |= {key: value for key, value in maybe.items() if rng.random() < 0.6}
-    if model_type == "mistral" and "num_key_value_heads" not in values:
+    if model_type == "qwen3_moe":
+        values |= {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 96, "max_window_layers": 0}
+    if model_type in ("qwen2", "qwen3", "qwen3_moe", "gemma3_text"):
+        values |= {"num_key_value_heads": kv_heads}
+    elif model_type == "mistral" and "num_key_value_heads" not in values:
         values["num_attention_heads"], values["hidden_size"] = 16, 16 * 12
     return values
 
@@ -39,20 +64,29 @@ def test_random_configurations_are_transformers(rng, model_type):
     for _ in range(CONFIGS):
         values = json.loads(json.dumps(drawn(rng, model_type)))
         ours, theirs = config_from_hf(values, values["vocab_size"]), CLASSES[model_type].from_dict(dict(values))
-        head_dim = theirs.head_dim or theirs.hidden_size // theirs.num_attention_heads
-        window = getattr(theirs, "sliding_window", None) if model_type == "mistral" else None
-        context = min(theirs.max_position_embeddings, window or theirs.max_position_embeddings)
-        assert (ours.hidden, ours.ffn, ours.layers) == (
-            theirs.hidden_size, theirs.intermediate_size, theirs.num_hidden_layers,
-        )  # fmt: skip
+        head_dim = getattr(theirs, "head_dim", None) or theirs.hidden_size // theirs.num_attention_heads
+        context = theirs.max_position_embeddings
+        ffn = theirs.moe_intermediate_size if model_type == "qwen3_moe" else theirs.intermediate_size
+        assert (ours.hidden, ours.ffn, ours.layers) == (theirs.hidden_size, ffn, theirs.num_hidden_layers)
+        window = getattr(theirs, "sliding_window", None) if model_type != "llama" else None
+        kinds = getattr(theirs, "layer_types", None) or ["sliding_attention"] * ours.layers
+        windows = [(window or 0) * (kind == "sliding_attention") for kind in kinds]
+        assert [ours.window(i) for i in range(ours.layers)] == [w if w < context else 0 for w in windows], values
         assert (ours.heads, ours.kv_heads) == (theirs.num_attention_heads, theirs.num_key_value_heads)
         assert (ours.head_dim, ours.context_length, ours.rms_eps) == (head_dim, context, theirs.rms_norm_eps)
-        assert ours.rope_base == theirs.rope_parameters["rope_theta"], values
+        if model_type == "gemma3_text":
+            local, full = (theirs.rope_parameters[f"{kind}_attention"]["rope_theta"] for kind in ("sliding", "full"))
+            assert (ours.local_rope_base, ours.rope_base) == (local, full), values
+            assert ours.attention_scale == theirs.query_pre_attn_scalar**-0.5
+        else:
+            assert ours.rope_base == theirs.rope_parameters["rope_theta"], values
 
 
-@pytest.mark.parametrize("kind", [LlamaForCausalLM, MistralForCausalLM])
+@pytest.mark.parametrize(
+    "kind", [LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, Gemma3ForCausalLM]
+)
 def test_the_tensors_of_a_model_are_those_that_transformers_saves(kind):
-    config = kind.config_class(
+    config = (Gemma3TextConfig if kind is Gemma3ForCausalLM else kind.config_class)(
         hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
         vocab_size=16, max_position_embeddings=32, tie_word_embeddings=False,
     )  # fmt: skip
@@ -68,5 +102,5 @@ def test_the_tensors_of_a_model_are_those_that_transformers_saves(kind):
         def __contains__(self, name):
             return name in state
 
-    llama.weights(ours, Table(), file_name)
+    models.find(ours.architecture).weights(ours, Table(), names_of(ours.architecture))
     assert set(asked) == set(state)

@@ -11,7 +11,6 @@ import numpy as np
 from webxpu.llm.config import Config
 from webxpu.llm.state import WORDS
 from webxpu.ops.cache import PAGE_TOKENS
-from webxpu.ops.rope import rope_table
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Cache:
             pages=put(np.arange(pages, dtype=np.int32)),
             history=empty((capacity,), "int32"),
             state=empty((WORDS,), "uint32"),
-            tables=[put(rope_table(capacity, config.head_dim, base=config.rope_base))] * config.layers,
+            tables=_tables(config, capacity, put),
             sinks=sinks,
         )
 
@@ -78,3 +77,11 @@ class Cache:
             self.state,
             *{id(table): table for table in self.tables}.values(),
         ]
+
+
+def _tables(config: Config, capacity: int, put: Callable[[Any], Any]) -> list[Any]:
+    made: dict[bool, Any] = {}
+    for layer in range(config.layers):
+        if config.rope_is_local(layer) not in made:
+            made[config.rope_is_local(layer)] = put(config.rope_table(layer, capacity))
+    return [made[config.rope_is_local(layer)] for layer in range(config.layers)]

@@ -18,7 +18,7 @@ from webxpu.llm import models
 from webxpu.llm.config import Config, architecture_of, config_from_gguf
 from webxpu.llm.files import Files
 from webxpu.llm.source import Source
-from webxpu.llm.weights import Weights
+from webxpu.llm.weights import Weights, rope_factors
 from webxpu.text.gguf_tokenizer import eos_ids
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.template import ChatTemplate
@@ -72,7 +72,11 @@ async def open_checkpoint(source: str, bridge: Bridge) -> Checkpoint:
         if values is not None:
             return await hf_checkpoint.open_folder(files, values)
     header = await read_gguf(reader, name=where.name, open_part=lambda name: where.sibling(name).reader(bridge))
-    return open_gguf(header, where)
+
+    def part(name: str) -> ReadRange:
+        return reader if name == where.name else where.sibling(name).reader(bridge)
+
+    return open_gguf(header, where, await rope_factors(header.tensors, part))
 
 
 async def _begun(read_range: ReadRange) -> tuple[ReadRange, bytes]:
@@ -87,11 +91,13 @@ async def _begun(read_range: ReadRange) -> tuple[ReadRange, bytes]:
     return read, begin[:64]
 
 
-def open_gguf(header: Gguf, source: Source) -> Checkpoint:
-    """A model of a GGUF header."""
+def open_gguf(header: Gguf, source: Source, factors: Any = None) -> Checkpoint:
+    """A model of a GGUF header, and what `rope_factors` found in the file."""
     metadata = header.metadata
     architecture = models.find(architecture_of(metadata))
     config = config_from_gguf(metadata, vocab_of(header))
+    if factors is not None:
+        config = config.with_rope_factors(factors)
     weights: Weights = architecture.weights(config, header.tensors)
     tokenizer, reason = unless_unknown(lambda: Tokenizer.from_gguf(metadata))
     ends = tokenizer.eos_ids if tokenizer else eos_ids(metadata, config.vocab)

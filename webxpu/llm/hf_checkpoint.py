@@ -10,7 +10,7 @@ from webxpu.formats.safetensors import INDEX_NAME, Safetensors, read_safetensors
 from webxpu.llm import models
 from webxpu.llm.checkpoint import Checkpoint, identity_of, unless_unknown
 from webxpu.llm.files import MAX_TOKENIZER_BYTES, Files
-from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, vocab_of
+from webxpu.llm.hf_config import config_from_hf, model_tensors, names_of, vocab_of
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.template import ChatTemplate
 
@@ -23,7 +23,7 @@ async def open_folder(files: Files, values: Mapping[str, Any]) -> Checkpoint:
     config = config_from_hf(values, vocab_of(table.tensors))
     architecture = models.find(config.architecture)
     tensors = model_tensors(values, table.tensors)
-    weights = architecture.weights(config, tensors, file_name)
+    weights = architecture.weights(config, tensors, names_of(config.architecture))
     text = await read_text(files)
     generation = await files.find_json("generation_config.json")
     ends = _ids(values, "config.json") if generation is None else _ids(generation, "generation_config.json")

@@ -6,24 +6,54 @@ https://github.com/huggingface/transformers/blob/v4.57.0/src/transformers/models
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.json_text import read_json
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import ReadRange
-from webxpu.llm.config import Config, Keys
+from webxpu.llm import models
+from webxpu.llm.config import Config, Keys, Traits, common, experts_of, windows_by_pattern
+from webxpu.ops.rope import YarnScaling, llama3_freq_factors
 
 CONFIG_NAME = "config.json"
 # A configuration is a few kilobytes; those that list every layer, or a vocabulary of labels, stay under this too.
 MAX_CONFIG_BYTES = 1024 * 1024
 MAX_CONFIG_VALUES = 100_000
 
-# What transformers takes where a key is missing, by model_type, where that is no number of another key.
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "llama": {},
-    "mistral": {"num_key_value_heads": 8, "sliding_window": 4096},
+_QWEN = {"num_key_value_heads": 32, "use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28}
+# By model_type the architecture, and what transformers takes where a key is missing, where that is no number of
+# another key.
+_TYPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {}),
+    "mistral": ("mistral", {"num_key_value_heads": 8, "sliding_window": 4096}),
+    "qwen2": ("qwen2", _QWEN),
+    "qwen3": ("qwen3", {**_QWEN, "head_dim": 128}),
+    "qwen3_moe": ("qwen3moe", {**_QWEN, "num_key_value_heads": 4, "max_window_layers": 0, "norm_topk_prob": False}),
+    "gemma3_text": (
+        "gemma3",
+        {
+            "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 4096, "sliding_window_pattern": 6,
+            "rope_theta": 1e6, "rope_local_base_freq": 10000.0, "query_pre_attn_scalar": 256,
+            "tie_word_embeddings": True,
+        },
+    ),
+}  # fmt: skip
+# Activations by transformers' names.
+_ACTIVATIONS = {"silu": "silu", "gelu_tanh": "gelu_pytorch_tanh"}
+# What only other models of these types have, with the value that changes nothing.
+_NEUTRAL: dict[str, Any] = {
+    "attention_bias": False, "mlp_bias": False, "partial_rotary_factor": 1.0, "attn_logit_softcapping": None,
+    "final_logit_softcapping": None, "use_bidirectional_attention": False, "decoder_sparse_step": 1,
+    "mlp_only_layers": [], "quantization_config": None,
+}  # fmt: skip
+# What a kind of rope reads besides its base. What else it has, changes something.
+_ROPE_KEYS = {
+    "default": (),
+    "linear": ("factor",),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+    "yarn": ("factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow"),
 }
 
 # GGUF's name for a tensor, without its layer and `.weight`, and Hugging Face's.
@@ -35,13 +65,24 @@ _NAMES = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
     "attn_v": "self_attn.v_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
     "attn_output": "self_attn.o_proj",
     "ffn_norm": "post_attention_layernorm",
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate",
+}
+# The same where attention and feed-forward have a norm at their end too.
+_POST_NORMS = {
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
 }
 _LAYER = re.compile(r"blk\.(\d+)\.(.*)")
+# A name of older GGUF files: one tensor an expert.
+_EXPERT = re.compile(r"ffn_(gate|up|down)\.(\d+)")
 
 
 async def read_config(read_range: ReadRange, *, name: str = CONFIG_NAME) -> dict[str, Any]:
@@ -54,22 +95,24 @@ def model_type_of(values: Mapping[str, Any]) -> str:
     name = values.get("model_type")
     if not isinstance(name, str) or not name:
         raise FormatError(f"{CONFIG_NAME}: model_type must be a text, got {name!r}")
-    if name not in _DEFAULTS:
-        raise Unsupported(f"{CONFIG_NAME}: model_type must be one of {', '.join(sorted(_DEFAULTS))}, got {name!r}")
+    if name not in _TYPES:
+        raise Unsupported(f"{CONFIG_NAME}: model_type must be one of {', '.join(sorted(_TYPES))}, got {name!r}")
     return name
 
 
 def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
-    """The configuration in a config.json: the one of the same model's GGUF file but for `rope_pairs`, "half".
+    """The configuration in a config.json: the one of the same model's GGUF file but for `rope_pairs`, "half", and what
+    norms' gains leave out.
 
     vocab   the number of rows of the embedding
 
-    A window that mistral's attention slides shortens context_length to itself: so far it hides nothing.
     Raises FormatError, naming the key, where a value is missing or contradicts another; Unsupported where the file
-    asks for something that the llama forward does not compute.
+    asks for something that the forward does not compute.
     """
-    defaults = _DEFAULTS[model_type_of(values)]
-    read = Keys({**defaults, **values}, f"{CONFIG_NAME}: ")
+    architecture, defaults = _TYPES[model_type_of(values)]
+    traits: Traits = models.find(architecture).TRAITS
+    merged = {**defaults, **values}
+    read = Keys(merged, f"{CONFIG_NAME}: ")
     hidden = read.count("hidden_size")
     heads = read.count("num_attention_heads")
     kv_heads = read.count("num_key_value_heads", default=heads)
@@ -82,60 +125,132 @@ def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
         read.clash("head_dim", "even, since rope turns pairs of channels", head_dim)
     if read.count("vocab_size", default=vocab) != vocab:
         read.clash("vocab_size", f"the {vocab} rows of the embedding", read.count("vocab_size"))
-    context = read.count("max_position_embeddings")
-    if "sliding_window" in defaults:
-        context = min(context, read.count("sliding_window", default=context))
-    for key, expected in {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False}.items():
-        read.must_equal(key, expected)
-    if read.has("quantization_config"):
-        _refuse("quantization_config", "missing", values["quantization_config"])
+    layers, context = read.count("num_hidden_layers"), read.count("max_position_embeddings")
+    for key in ("hidden_act", "hidden_activation"):
+        read.must_equal(key, _ACTIVATIONS[traits.activation])
+    for key, value in _NEUTRAL.items():
+        read.must_equal(key, value)
+    scalar = read.optional("query_pre_attn_scalar")
     return Config(
-        architecture="llama",
-        layers=read.count("num_hidden_layers"),
+        architecture=architecture,
+        layers=layers,
         hidden=hidden,
-        ffn=read.count("intermediate_size"),
+        ffn=read.count("moe_intermediate_size" if traits.experts else "intermediate_size"),
         heads=heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
         vocab=vocab,
-        rope_base=_rope_base(values),
         rms_eps=read.positive("rms_norm_eps"),
         context_length=context,
         rope_pairs="half",
+        windows=_windows(read, merged, layers, context) if "sliding_window" in defaults else (),
+        attention_scale=None if scalar is None else scalar**-0.5,
+        gain_offset=traits.gain_offset,
+        normalize_gates=read.flag("norm_topk_prob", default=True),
+        **_ropes(merged, traits, head_dim, context),
+        **experts_of(read, traits, "num_experts", "num_experts_per_tok"),
+        **common(traits, hidden),
     )
 
 
-def _rope_base(values: Mapping[str, Any]) -> float:
-    """rope_parameters.rope_theta, else rope_theta, else 10000; nothing may stretch the frequencies."""
-    read = Keys(values, f"{CONFIG_NAME}: ")
-    read.must_equal("partial_rotary_factor", 1.0)
-    base = read.positive("rope_theta", default=10000.0)
-    for key in ("rope_scaling", "rope_parameters"):  # two names of one thing, the newer one last
-        settings = values.get(key)
-        if settings is None:
-            continue
-        if not isinstance(settings, dict):
-            read.clash(key, "an object", settings)
-        for part, setting in settings.items():
-            if isinstance(setting, dict):
-                _refuse(f"{key}.{part}", "the same for all layers", setting)
-        inner = Keys(settings, f"{CONFIG_NAME}: {key}.")
-        for kind in ("type", "rope_type"):
-            inner.must_equal(kind, "default")
-        inner.must_equal("partial_rotary_factor", 1.0)
-        base = inner.positive("rope_theta", default=base)
-    return base
+def _windows(read: Keys, values: Mapping[str, Any], layers: int, context: int) -> tuple[int, ...]:
+    """By layer_types where the file has them, else by a pattern, else from max_window_layers on. null is no window, and
+    no missing key that has a default."""
+    if not read.flag("use_sliding_window", default=True) or not read.has("sliding_window"):
+        return ()
+    window, kinds = read.count("sliding_window"), values.get("layer_types")
+    if kinds is None:
+        pattern = read.count("sliding_window_pattern") if read.has("sliding_window_pattern") else 0
+        first = values.get("max_window_layers") or 0
+        return tuple(0 if i < first else w for i, w in enumerate(windows_by_pattern(window, pattern, layers, context)))
+    if not isinstance(kinds, list) or len(kinds) != layers:
+        read.clash("layer_types", f"a list of {layers} texts", kinds)
+    for kind in kinds:
+        if kind not in ("full_attention", "sliding_attention"):
+            read.refuse("layer_types", "full_attention or sliding_attention", kind)
+    found = tuple(window if kind == "sliding_attention" and window < context else 0 for kind in kinds)
+    return found if any(found) else ()
 
 
-def _refuse(key: str, rule: str, got: object) -> NoReturn:
-    raise Unsupported(f"{CONFIG_NAME}: {key} must be {rule} for this version of webxpu, got {str(got)[:80]!r}")
+def _ropes(values: Mapping[str, Any], traits: Traits, head_dim: int, context: int) -> dict[str, Any]:
+    """The fields of a Config that say how rope turns: rope_parameters.rope_theta, else rope_theta, else 10000."""
+    outer = Keys(values, f"{CONFIG_NAME}: ")
+    old, new = values.get("rope_scaling"), values.get("rope_parameters")
+    key, settings = ("rope_scaling", old) if new is None else ("rope_parameters", new)
+    if settings is None:
+        settings = {}
+    if not isinstance(settings, dict):
+        outer.clash(key, "an object", settings)
+    if old is not None and old != settings:
+        outer.refuse("rope_scaling", "as rope_parameters is", old)
+    base = outer.positive("rope_theta", default=10000.0)
+    found: dict[str, Any] = {}
+    if traits.local_rope_base is not None:
+        local = settings.get("sliding_attention", {})
+        near = Keys(local, f"{CONFIG_NAME}: {key}.sliding_attention.")
+        near.must_equal("rope_type", "default")
+        local_base = outer.positive("rope_local_base_freq", default=traits.local_rope_base)
+        found["local_rope_base"] = near.positive("rope_theta", default=local_base)
+        if "full_attention" in settings:
+            key, settings = f"{key}.full_attention", settings["full_attention"]
+    for part, setting in settings.items():
+        if isinstance(setting, dict):
+            outer.refuse(f"{key}.{part}", "the same for all layers", setting)
+    return {**found, **_rope(Keys(settings, f"{CONFIG_NAME}: {key}."), settings, base, head_dim, context)}
+
+
+def _rope(read: Keys, settings: Mapping[str, Any], base: float, d: int, context: int) -> dict[str, Any]:
+    """The base and what stretches the frequencies, from one object of settings."""
+    name = "rope_type" if "rope_type" in settings else "type"
+    kind = read.text(name, tuple(_ROPE_KEYS))
+    for key in settings:
+        if key not in ("rope_type", "type", "rope_theta", *_ROPE_KEYS[kind]):
+            read.must_equal(key, {"partial_rotary_factor": 1.0, "truncate": True}.get(key))
+    base = read.positive("rope_theta", default=base)
+    if kind == "default":
+        return {"rope_base": base}
+    factor = read.positive("factor")
+    if factor < 1:
+        read.clash("factor", "at least 1", factor)
+    if kind == "linear":
+        return {"rope_base": base, "rope_factors": (factor,) * (d // 2)}
+    length = read.count("original_max_position_embeddings", default=context)
+    if kind == "yarn":
+        fast, slow = read.positive("beta_fast", default=32.0), read.positive("beta_slow", default=1.0)
+        return {
+            "rope_base": base,
+            "rope_scaling": YarnScaling(factor, length, fast, slow, read.optional("attention_factor")),
+        }
+    low, high = read.positive("low_freq_factor"), read.positive("high_freq_factor")
+    if low >= high:
+        read.clash("low_freq_factor", f"below high_freq_factor {high}", low)
+    factors = llama3_freq_factors(
+        d, base=base, factor=factor, low_freq_factor=low, high_freq_factor=high, original_context_length=length
+    )
+    return {"rope_base": base, "rope_factors": tuple(factors.tolist())}
+
+
+def names_of(architecture: str) -> Callable[[str], str]:
+    """What Hugging Face's files of an architecture call the tensor that GGUF files call by the name that is given. A
+    name of which they have no counterpart stays as it is."""
+    traits: Traits = models.find(architecture).TRAITS
+    names = {**_NAMES, **(_POST_NORMS if traits.post_norms else {})}
+
+    def name_of(gguf_name: str) -> str:
+        stem, _, kind = gguf_name.rpartition(".")
+        layer = _LAYER.fullmatch(stem)
+        prefix, rest = (f"model.layers.{layer[1]}.", layer[2]) if layer else ("", stem)
+        expert = _EXPERT.fullmatch(rest)
+        if expert:
+            return f"{prefix}mlp.experts.{expert[2]}.{expert[1]}_proj.{kind}"
+        return f"{prefix}{names[rest]}.{kind}" if rest in names else gguf_name
+
+    return name_of
 
 
 def file_name(gguf_name: str) -> str:
-    """What a Hugging Face file calls the tensor that GGUF files call `gguf_name`."""
-    layer = _LAYER.fullmatch(gguf_name)
-    prefix, rest = (f"model.layers.{layer[1]}.", layer[2]) if layer else ("", gguf_name)
-    return f"{prefix}{_NAMES[rest.removesuffix('.weight')]}.weight"
+    """`names_of` the llama family."""
+    return names_of("llama")(gguf_name)
 
 
 def model_tensors(values: Mapping[str, Any], tensors: Mapping[str, TensorInfo]) -> dict[str, TensorInfo]:
@@ -144,7 +259,9 @@ def model_tensors(values: Mapping[str, Any], tensors: Mapping[str, TensorInfo]) 
     A tied model's file without lm_head.weight is complete: the forward multiplies by the embedding. Where the file has
     one, it is used, as transformers does. Raises FormatError for an untied model without it.
     """
-    if not values.get("tie_word_embeddings", False) and "lm_head.weight" not in tensors:
+    _, defaults = _TYPES.get(str(values.get("model_type")), ("", {}))
+    tied = values.get("tie_word_embeddings", defaults.get("tie_word_embeddings", False))
+    if not tied and "lm_head.weight" not in tensors:
         raise FormatError("weights: the file has no tensor 'lm_head.weight', and tie_word_embeddings is not true")
     return {name: info for name, info in tensors.items() if not name.endswith(".rotary_emb.inv_freq")}
 

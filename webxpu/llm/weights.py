@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.tensor_info import TensorInfo
+from webxpu.formats.window import ReadRange
 from webxpu.gpu.device import Device
 from webxpu.gpu.kernels import assemble
 from webxpu.gpu.plan import Spec
@@ -24,25 +26,43 @@ from webxpu.quant.rows import ROW_TYPES, stacked
 
 # Bytes that the browser holds at once on their way from the network to the GPU.
 CHUNK_BYTES = 4 << 20
+# Divisors of rope's frequencies in a GGUF file. No weight, but a part of the configuration.
+ROPE_FACTORS = "rope_freqs.weight"
 _GAINS_IN_16_BITS = ("f16", "bf16")
 
 
 @dataclass(frozen=True)
 class Weight:
-    """One weight as kernels read it: file tensors of one type, their rows stacked in order.
+    """One weight as kernels read it: file tensors, their rows stacked in order.
 
-    type   "float32" or a block type; "float32" too of a gain that its file keeps in 16 bits
+    type    "float32" or a block type, that of all parts but of gains and biases: those are float32 in any case
+    offset  what is added to every number: norms' gains of some families come without their 1
     """
 
     name: str
     type: str
     shape: tuple[int, ...]
     parts: tuple[TensorInfo, ...]
+    offset: float = 0.0
 
     @property
     def widened(self) -> bool:
-        """Whether its 16-bit numbers become float32 on their way: kernels that scale by a gain read no other type."""
-        return self.type == "float32" and self.parts[0].type in _GAINS_IN_16_BITS
+        """Whether its numbers are computed on their way, not copied: 16-bit gains and biases become float32, since
+        kernels read no other type, and an offset is added."""
+        stored = {part.type for part in self.parts}
+        return self.type == "float32" and (self.offset != 0 or bool(stored & {*_GAINS_IN_16_BITS}))
+
+    def widen(self, data: Sequence[bytes]) -> NDArray[np.float32]:
+        """The numbers from the bytes of each part."""
+        found = np.concatenate([_numbers(part, raw) for part, raw in zip(self.parts, data, strict=True)])
+        if self.offset:  # -0 + 0 is another number
+            found += np.float32(self.offset)
+        return found.reshape(self.shape)
+
+
+def _numbers(part: TensorInfo, data: bytes) -> NDArray[np.float32]:
+    raw = np.frombuffer(data, np.uint8)
+    return raw.view("<f4") if part.type == "f32" else dequantize(Blocks(part.type, part.shape, raw)).reshape(-1)
 
 
 class Weights(dict[str, Weight]):
@@ -52,33 +72,50 @@ class Weights(dict[str, Weight]):
         super().__init__()
         self._tensors = tensors
         self._named = named  # what the file calls a tensor, of the name that `take` is given
+        self._left_out: set[str] = set()
 
     def has(self, name: str) -> bool:
         """Whether the file has a tensor."""
         return self._named(name) in self._tensors
 
-    def take(self, name: str, parts: Mapping[str, tuple[int, ...]]) -> None:
-        """Makes weight `name` from file tensors, each with the shape it must have, stacked along the first axis.
+    def take(
+        self, name: str, parts: Mapping[str, tuple[int, ...]], *, offset: float = 0.0, one_type: bool = False
+    ) -> None:
+        """Makes weight `name` from file tensors, each with the shape it must have, their rows stacked: matrices (N, K)
+        or (E, N, K), or vectors of gains or biases, to whose numbers `offset` is added.
 
-        Raises FormatError where one is missing or has another shape, Unsupported where types cannot be stacked.
+        Matrices of different types make the weights `name.0`, `name.1`, ...: neighbours of one type together, see
+        `runs`. Raises FormatError where a tensor is missing or has another shape, Unsupported for a type that no
+        kernel reads, and for different types where `one_type` says that a kernel reads all at once.
         """
         infos = [self._find(tensor, shape) for tensor, shape in parts.items()]
-        types = {info.type for info in infos}
-        if len(types) > 1:
-            listed = ", ".join(f"{info.name} {info.type}" for info in infos)
-            raise Unsupported(f"weights: tensors that one kernel reads must have one type, got {listed}")
-        kind = infos[0].spec().dtype
         if len(infos[0].shape) == 1:
-            if kind not in ("float32", *_GAINS_IN_16_BITS):
-                rule = "f32, f16 or bf16, since it scales activations"
-                raise Unsupported(f"weights: {infos[0].name} must be {rule}, got {infos[0].type}")
-            kind = "float32"
-        rows = sum(info.shape[0] for info in infos)
-        self[name] = Weight(name, kind, (rows, *infos[0].shape[1:]), tuple(infos))
+            self._take_vectors(name, infos, offset)
+            return
+        runs = [list(run) for _, run in itertools.groupby(infos, key=lambda info: info.type)]
+        if one_type and len(runs) > 1:
+            listed = ", ".join(f"{run[0].name} {run[0].type}" for run in runs)
+            raise Unsupported(f"weights: tensors that one kernel reads must have one type, got {listed}")
+        for i, run in enumerate(runs):
+            k = run[0].shape[-1]
+            rows = sum(math.prod(info.shape[:-1]) for info in run)
+            own = name if len(runs) == 1 else f"{name}.{i}"
+            self[own] = Weight(own, run[0].spec().dtype, (rows, k), tuple(run))
+
+    def _take_vectors(self, name: str, infos: Sequence[TensorInfo], offset: float) -> None:
+        for info in infos:
+            if info.spec().dtype not in ("float32", *_GAINS_IN_16_BITS):
+                rule = "f32, f16 or bf16, since it is no matrix"
+                raise Unsupported(f"weights: {info.name} must be {rule}, got {info.type}")
+        self[name] = Weight(name, "float32", (sum(info.shape[0] for info in infos),), tuple(infos), offset)
+
+    def leave_out(self, name: str) -> None:
+        """A tensor that something else than a weight is made of."""
+        self._left_out.add(self._named(name))
 
     def refuse_unused(self) -> None:
         """Raises Unsupported for a tensor that no weight takes: leaving a bias out would be silently wrong."""
-        used = {part.name for weight in self.values() for part in weight.parts}
+        used = {part.name for weight in self.values() for part in weight.parts} | self._left_out
         for name in self._tensors:
             if name not in used:
                 raise Unsupported(
@@ -95,20 +132,42 @@ class Weights(dict[str, Weight]):
         return info
 
 
+async def rope_factors(
+    tensors: Mapping[str, TensorInfo], reader: Callable[[str], ReadRange]
+) -> NDArray[np.float32] | None:
+    """The divisors of rope's frequencies that a GGUF file carries, for `Config.with_rope_factors`, or None.
+
+    reader   reads the file of a name
+
+    Raises FormatError where they are no float32 or are cut off.
+    """
+    info = tensors.get(ROPE_FACTORS)
+    if info is None:
+        return None
+    if info.type != "f32":
+        raise FormatError(f"weights: {info.name} must be f32, got {info.type}")
+    return np.frombuffer(await read_tensor(reader(info.file), info), "<f4")
+
+
+def runs(weights: Mapping[str, Any], name: str) -> list[Any]:
+    """What `Weights.take` made under a name: one weight, or one for each run of a type."""
+    if name in weights:
+        return [weights[name]]
+    return [weights[f"{name}.{i}"] for i in itertools.takewhile(lambda i: f"{name}.{i}" in weights, itertools.count())]
+
+
 def read_arrays(
     weights: Mapping[str, Weight], read: Callable[[TensorInfo], bytes]
 ) -> dict[str, NDArray[np.float32] | Blocks]:
     """The weights as the reference reads them, by the same names; `read` gives a file tensor's bytes."""
     arrays: dict[str, NDArray[np.float32] | Blocks] = {}
     for name, weight in weights.items():
+        if weight.type == "float32":
+            arrays[name] = weight.widen(list(map(read, weight.parts)))
+            continue
         parts = [np.frombuffer(b"".join(map(read, part.planes())), np.uint8) for part in weight.parts]
         data = stacked(weight.type, weight.shape[-1], parts) if weight.type in ROW_TYPES else np.concatenate(parts)
-        if weight.type != "float32":
-            arrays[name] = Blocks(weight.type, weight.shape, data)
-        elif weight.widened:
-            arrays[name] = dequantize(Blocks(weight.parts[0].type, weight.shape, data))
-        else:
-            arrays[name] = data.view("<f4").reshape(weight.shape)
+        arrays[name] = Blocks(weight.type, weight.shape, data)
     return arrays
 
 
@@ -134,7 +193,7 @@ def pieces(
         for part in () if weight.widened else weight.parts:
             for plane, piece in zip(part.planes(), _pieces(weight, part, tensors[name], row, transforms), strict=True):
                 found[plane.file, plane.start] = piece
-            row += part.shape[0]
+            row += math.prod(part.shape) // weight.shape[-1] if len(weight.shape) == 2 else part.shape[0]
     files: dict[str, list[dict[str, Any]]] = {}
     for file, start in sorted(found):
         files.setdefault(file, []).append(found[file, start])
@@ -161,7 +220,7 @@ def _pieces(
 def _piece(weight: Weight, part: TensorInfo, tensor: Tensor, row: int, transforms: Sequence[str]) -> dict[str, Any]:
     piece = {"start": part.start, "bytes": part.nbytes, "buffer": tensor.handle, "offset": tensor.offset}
     if weight.type not in transforms:
-        offset = row * (part.nbytes // part.shape[0])
+        offset = row * (part.nbytes * weight.shape[-1] // math.prod(part.shape)) if len(weight.shape) == 2 else 4 * row
         if offset % 4 or part.nbytes % 4:
             raise Unsupported(f"weights: {part.name} must be a multiple of 4 bytes long, got {part.nbytes} bytes")
         return {**piece, "offset": tensor.offset + offset, "transform": None}
@@ -214,19 +273,25 @@ async def upload(
         done += sum(piece["bytes"] for piece in wanted)
 
 
+async def read_tensor(read_range: ReadRange, part: TensorInfo) -> bytes:
+    """The bytes of a small tensor in its file. Raises FormatError where the file ends before them."""
+    data, _ = await read_range(part.start, part.nbytes)
+    if len(data) != part.nbytes:
+        where = f"{part.file}: the data of {part.name!r} at byte {part.start}"
+        raise FormatError(f"{where} must be {part.nbytes} bytes, got {len(data)} (bytes {data[:16].hex(' ')})")
+    return bytes(data)
+
+
 async def _widen(
     device: Device, place_of: Callable[[str], Source], weights: Mapping[str, Weight], tensors: Mapping[str, Tensor]
 ) -> None:
-    """Reads the gains that a file keeps in 16 bits and writes them as float32."""
+    """Reads the gains and biases that are computed on their way and writes them as float32."""
 
-    async def read(part: TensorInfo) -> NDArray[np.uint8]:
-        data, _ = await place_of(part.file).reader(device.bridge)(part.start, part.nbytes)
-        if len(data) != part.nbytes:
-            where = f"{part.file}: the data of {part.name!r} at byte {part.start}"
-            raise FormatError(f"{where} must be {part.nbytes} bytes, got {len(data)} (bytes {data[:16].hex(' ')})")
-        return dequantize(Blocks(part.type, part.shape, np.frombuffer(data, np.uint8))).view(np.uint8)
+    async def read(weight: Weight) -> NDArray[np.uint8]:
+        data = [await read_tensor(place_of(part.file).reader(device.bridge), part) for part in weight.parts]
+        return weight.widen(data).view(np.uint8)
 
-    gains = {name: weight.parts[0] for name, weight in weights.items() if weight.widened}
+    gains = {name: weight for name, weight in weights.items() if weight.widened}
     wide = await asyncio.gather(*map(read, gains.values()))
     if gains:
         device.submit([["write", tensors[name].handle, tensors[name].offset, data] for name, data in zip(gains, wide)])

@@ -15,6 +15,7 @@ from webxpu.ops.dequant_transpose import dequant_transpose
 from webxpu.ops.dequantize import dequantize
 from webxpu.ops.elementwise import elementwise, elementwise_rows
 from webxpu.ops.embed import embed
+from webxpu.ops.experts import expert_down, expert_gate_up
 from webxpu.ops.flash_attention import flash_attention
 from webxpu.ops.gather import gather
 from webxpu.ops.gqa import grouped_attention, kv_cache_bytes, kv_head_of
@@ -27,8 +28,10 @@ from webxpu.ops.matmul import linear, matmul, matmul_q4g128, matmul_q8
 from webxpu.ops.matvec import matvec, matvec_q4g128, matvec_q8, matvec_q8_ffn, matvec_q8_residual
 from webxpu.ops.mel import has_empty_band, hz_to_mel, mel_filterbank, mel_frequencies, mel_spectrogram, mel_to_hz
 from webxpu.ops.moe import moe_dispatch, moe_gather, router
+from webxpu.ops.norm_add import norm_add
 from webxpu.ops.norm_gate_up import glu, norm_gate_up
 from webxpu.ops.norm_head import norm_head, norm_head_argmax
+from webxpu.ops.norm_linear import join, norm_linear
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
 from webxpu.ops.pad import pad
 from webxpu.ops.penalize import penalize
@@ -64,10 +67,13 @@ ENGINE = (
     "attend",
     "cache",
     "embed",
+    "experts",
     "logprobs",
     "mask",
+    "norm_add",
     "norm_gate_up",
     "norm_head",
+    "norm_linear",
     "norm_qkv",
     "penalize",
     "project",
@@ -104,6 +110,8 @@ __all__ = [
     "elementwise",
     "elementwise_rows",
     "embed",
+    "expert_down",
+    "expert_gate_up",
     "flash_attention",
     "gather",
     "glu",
@@ -116,6 +124,7 @@ __all__ = [
     "istft",
     "istft_length",
     "istft_max_length",
+    "join",
     "key_padding_bias",
     "kv_cache_bytes",
     "kv_head_of",
@@ -140,9 +149,11 @@ __all__ = [
     "moe_dispatch",
     "moe_gather",
     "nearest_upsample_2d",
+    "norm_add",
     "norm_gate_up",
     "norm_head",
     "norm_head_argmax",
+    "norm_linear",
     "norm_qkv",
     "pad",
     "penalize",

@@ -1,4 +1,5 @@
-"""Model architectures: `<architecture>.py`, found by the name that a file gives in `general.architecture`."""
+"""Model architectures: `<architecture>.py`, found by the name that a file gives in `general.architecture`. Each has
+`TRAITS`, `weights` and `forward`; files that begin with `_` are what they share."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from webxpu.errors import Unsupported
 
 def architectures() -> list[str]:
     """The names that `find` knows."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def find(name: str) -> ModuleType:
