@@ -1,5 +1,7 @@
-// One thread picks the best of 64 logits, the lowest id on ties: the second stage after kernel.wgsl.
-// Reference: webxpu/ops/norm_head.py, norm_head_argmax. logits (V,), values and ids (ceil(V / 64),).
+// One thread picks the best of 64 logits of a row, the lowest id on ties: the second stage after kernel.wgsl or rows.wgsl.
+// Reference: webxpu/ops/norm_head.py, norm_head_argmax. logits (L, V), values and ids (L, ceil(V / 64)).
+
+override N: u32;
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read_write> values: array<f32>;
@@ -15,12 +17,14 @@ fn main(
     if (candidate >= arrayLength(&values)) {
         return;
     }
-    var best = candidate * 64u;
-    for (var id = best + 1u; id < min(candidate * 64u + 64u, arrayLength(&logits)); id++) {
-        if (logits[id] > logits[best]) {
+    let row = candidate / ((N + 63u) / 64u);
+    let first = candidate % ((N + 63u) / 64u) * 64u;
+    var best = first;
+    for (var id = first + 1u; id < min(first + 64u, N); id++) {
+        if (logits[row * N + id] > logits[row * N + best]) {
             best = id;
         }
     }
-    values[candidate] = logits[best];
+    values[candidate] = logits[row * N + best];
     ids[candidate] = i32(best);
 }

@@ -1,4 +1,4 @@
-"""Cases of project and attend_project: one row, which is fused, and several, which are composed."""
+"""Cases of project and attend_project: one row and a few, which are fused, and more, which are composed."""
 
 from functools import partial
 from typing import Any
@@ -43,7 +43,9 @@ CASES = [
     Case("attend_project", "q8-65x3x4x20", partial(_attend, "q8", 1, 65, 3, 4, 20)),
     Case("project", "q5_0-65x96", partial(_project, "q5_0", 1, 65, 96)),
     Case("project", "q6_k-65x512", partial(_project, "q6_k", 1, 65, 512)),
-    *(Case("project", f"{t}-rows", partial(_project, t, 5, 33, 64)) for t in ("f32", "q4_0")),
+    *(Case("project", f"{t}-{n}-rows", partial(_project, t, n, 65, 96)) for t, n in [("q4_1", 2), ("f32", 9)]),
+    Case("project", "q8_0-rows-of-2080", partial(_project, "q8_0", 5, 64, 2080)),
+    *(Case("project", f"{t}-rows", partial(_project, t, 10, 33, 64)) for t in ("f32", "q4_0")),
     *(Case("attend_project", f"{t}-65x3x4x32", partial(_attend, t, 1, 65, 3, 4, 32)) for t in _TYPES),
     Case("attend_project", "q4_k-65x4x4x64", partial(_attend, "q4_k", 1, 65, 4, 4, 64)),
     *(
@@ -54,5 +56,9 @@ CASES = [
         ]
     ),
     Case("attend_project", "no-keys", _no_keys),
-    Case("attend_project", "rows", partial(_attend, "q4_1", 3, 33, 2, 2, 32)),
+    *(
+        Case("attend_project", f"{n}-rows-of-{h}x{p}x{d}", partial(_attend, t, n, 65, h, p, d))
+        for t, n, h, p, d in [("q4_1", 3, 2, 2, 32), ("f32", 9, 5, 3, 20), ("q8_0", 9, 20, 1, 128)]
+    ),
+    Case("attend_project", "rows", partial(_attend, "q4_1", 10, 33, 2, 2, 32)),
 ]  # fmt: skip

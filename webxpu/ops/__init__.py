@@ -30,7 +30,7 @@ from webxpu.ops.mel import has_empty_band, hz_to_mel, mel_filterbank, mel_freque
 from webxpu.ops.moe import moe_dispatch, moe_gather, router
 from webxpu.ops.norm_add import norm_add
 from webxpu.ops.norm_gate_up import glu, norm_gate_up
-from webxpu.ops.norm_head import norm_head, norm_head_argmax
+from webxpu.ops.norm_head import norm_head, norm_head_argmax, norm_head_rows, norm_head_rows_argmax
 from webxpu.ops.norm_linear import join, norm_linear
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
 from webxpu.ops.pad import pad
@@ -153,6 +153,8 @@ __all__ = [
     "norm_gate_up",
     "norm_head",
     "norm_head_argmax",
+    "norm_head_rows",
+    "norm_head_rows_argmax",
     "norm_linear",
     "norm_qkv",
     "pad",

@@ -10,10 +10,11 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
 from webxpu.gpu.target import Gpu
+from webxpu.ops._rows import DECODE_ROWS
 from webxpu.ops.activation import KINDS, activation, check_kind
 from webxpu.ops.matmul import linear
 from webxpu.ops.norm_qkv import check_norm
-from webxpu.ops.project import subgroups_of, units_of
+from webxpu.ops.project import entry_of, rows_of, subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import weight_part
 
@@ -61,7 +62,8 @@ def norm_gate_up(weight: Any, x: Any, gain: Any, *, kind: str = "silu", eps: flo
     eps      added to the norm's mean of squares
     returns  (L, F) float32, summed in float64 (float32 on the GPU)
 
-    At L == 1 one kernel multiplies by the norm's root after the sum. Raises ShapeError.
+    Up to L == 9 one kernel multiplies by the norm's root after the sum, and a GPU gives each row the bits that it has
+    alone. Raises ShapeError.
     """
     return glu(linear(rmsnorm(x, gain, eps=eps), weight), kind=kind)
 
@@ -78,18 +80,19 @@ def _(weight: Spec, x: Spec, gain: Spec, *, kind: str = "silu", eps: float) -> S
 def _(
     gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, kind: str = "silu", eps: float
 ) -> Plan:
-    if x.shape[0] != 1:
+    rows = x.shape[0]
+    if not 1 <= rows <= DECODE_ROWS:
         c = compose(gpu, weight, x, gain)
         (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
         (both,) = c.call(linear, normed, c.args[0])
         c.call(glu, both, into=[out(0)], kind=kind)
         return c.plan()
     n, k = weight.shape
-    kernel = resolve(gpu, "norm_gate_up", weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps}
+    kernel = resolve(gpu, "norm_gate_up", entry_of("kernel", rows), weights=weight_part(weight.dtype, weight.shape))
+    constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps, **rows_of(rows)}
     if kernel.features:
-        rows = subgroups_of(gpu, THREADS)
+        columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)
-        rows = WORKGROUP * units_of(gpu, 4)
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // 2 // rows)))])
+        columns = WORKGROUP * units_of(gpu, 4)
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // 2 // columns)))])

@@ -1,17 +1,20 @@
-"""The end of a language model: norm and logits of one row, or the best token of every 64 of them."""
+"""The end of a language model: norm and logits of one row or all, or the best token of every 64 of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from webxpu.gpu.kernels import Kernel, resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec, arg, fold, out, scratch
+from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec, arg, compose, fold, out, scratch
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
+from webxpu.ops._rows import DECODE_ROWS
 from webxpu.ops.cache import check_state
+from webxpu.ops.matmul import linear
 from webxpu.ops.matvec import matvec
 from webxpu.ops.norm_qkv import check_norm
 from webxpu.ops.rmsnorm import rmsnorm
@@ -61,12 +64,18 @@ def norm_head_argmax(weight: Any, x: Any, gain: Any, state: Any, *, eps: float) 
 
     Raises ShapeError.
     """
-    logits = norm_head(weight, x, gain, state, eps=eps)
-    padded = np.full(-(-len(logits) // CANDIDATE_ROWS) * CANDIDATE_ROWS, -np.inf, np.float32)
-    padded[: len(logits)] = logits
-    rows = padded.reshape(-1, CANDIDATE_ROWS)
-    best = rows.argmax(axis=1)
-    return rows.max(axis=1), (best + np.arange(len(rows)) * CANDIDATE_ROWS).astype(np.int32)
+    values, ids = _candidates(norm_head(weight, x, gain, state, eps=eps)[None])
+    return values[0], ids[0]
+
+
+def _candidates(logits: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """The best of every 64 logits of each row, and their ids."""
+    rows, v = logits.shape
+    padded = np.full((rows, -(-v // CANDIDATE_ROWS) * CANDIDATE_ROWS), -np.inf, np.float32)
+    padded[:, :v] = logits
+    cut = padded.reshape(rows, -1, CANDIDATE_ROWS)
+    best = cut.argmax(axis=2) + np.arange(cut.shape[1]) * CANDIDATE_ROWS
+    return cut.max(axis=2), best.astype(np.int32)
 
 
 @norm_head_argmax.spec
@@ -110,7 +119,77 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, st
         bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
         return Plan([Dispatch(kernel, constants, bindings, fold(candidates))])
     first = _logits(gpu, resolve(gpu, "norm_head", weights=part), weight, eps, scratch(0))
+    return Plan([first, _best(gpu, n, candidates, scratch(0, "read"))], [Spec((n,), "float32")])
+
+
+def _best(gpu: Gpu, n: int, candidates: int, logits: Binding) -> Dispatch:
+    """The second stage: candidates of logits that lie in a buffer."""
     grid = fold(-(-candidates // PORTABLE_CANDIDATES))
-    kernel = resolve(gpu, "norm_head", "argmax")
-    second = Dispatch(kernel, {}, [scratch(0, "read"), out(0), out(1)], grid)
-    return Plan([first, second], [Spec((n,), "float32")])
+    portable = gpu.override({"norm_head/argmax": "argmax"})  # its subgroups variant computes the logits too
+    return Dispatch(resolve(portable, "norm_head", "argmax"), {"N": n}, [logits, out(0), out(1)], grid)
+
+
+@op
+def norm_head_rows(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
+    """`linear(rmsnorm(x, gain), weight)`: the logits after every row.
+
+    weight   (V, K) float32 or Blocks
+    x        (L, K) float32, K a multiple of 4
+    gain     (K,) float32, the norm's weight
+    eps      added to the norm's mean of squares
+    returns  (L, V) float32, summed in float64 (float32 on the GPU)
+
+    Up to L == 9 a GPU gives each row the bits of `norm_head`. Raises ShapeError.
+    """
+    return linear(rmsnorm(x, gain, eps=eps), weight)
+
+
+@norm_head_rows.spec
+def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Spec:
+    check_norm("norm_head_rows", x, gain, weight)
+    return Spec((x.shape[0], weight.shape[0]), "float32")
+
+
+@norm_head_rows.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Plan:
+    rows, (n, k) = x.shape[0], weight.shape
+    if not 1 <= rows <= DECODE_ROWS:
+        c = compose(gpu, weight, x, gain)
+        (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
+        c.call(linear, normed, c.args[0], into=[out(0)])
+        return c.plan()
+    kernel = resolve(gpu, "norm_head", "rows", weights=weight_part(weight.dtype, weight.shape))
+    constants = {"N": n, "K": k, "EPS": eps, "ROWS": rows}
+    columns = PORTABLE_ROWS
+    if kernel.features:
+        constants["THREADS"], columns = threads(gpu), CANDIDATE_ROWS
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // columns)))])
+
+
+@op
+def norm_head_rows_argmax(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
+    """The best token of every 64 of `norm_head_rows`' logits, which are not kept; `accept` picks the best of those.
+
+    The arguments are those of `norm_head_rows`.
+
+    returns  values (L, ceil(V / 64)) float32, ids (L, ceil(V / 64)) int32; the lowest id where logits tie
+
+    Up to L == 9 a GPU gives each row the bits of `norm_head_argmax`. Raises ShapeError.
+    """
+    return _candidates(norm_head_rows(weight, x, gain, eps=eps))
+
+
+@norm_head_rows_argmax.spec
+def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> tuple[Spec, Spec]:
+    check_norm("norm_head_rows_argmax", x, gain, weight)
+    check(x.shape[0] >= 1, "norm_head_rows_argmax", "x", "at least one row", x)
+    shape = (x.shape[0], -(-weight.shape[0] // CANDIDATE_ROWS))
+    return Spec(shape, "float32"), Spec(shape, "int32")
+
+
+@norm_head_rows_argmax.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Plan:
+    c = compose(gpu, weight, x, gain)
+    (logits,) = c.call(norm_head_rows, *c.args, eps=eps)
+    c.dispatches.append(_best(gpu, weight.shape[0], outputs[0].size, scratch(logits.binding.index, "read")))
+    return c.plan()

@@ -8,6 +8,7 @@ from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
 from webxpu.gpu.target import Gpu
+from webxpu.ops._rows import DECODE_ROWS
 from webxpu.ops.attend import attend_combine, check_parts
 from webxpu.ops.elementwise import elementwise
 from webxpu.ops.matmul import linear
@@ -31,7 +32,7 @@ def project(weight: Any, x: Any, residual: Any) -> Any:
     residual  (L, N) float32
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
 
-    Raises ShapeError.
+    Up to L == 9 a GPU gives each row the bits that it has alone. Raises ShapeError.
     """
     return linear(x, weight) + residual
 
@@ -53,20 +54,31 @@ def _(weight: Spec, x: Spec, residual: Spec) -> Spec:
 
 @project.plan
 def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec) -> Plan:
-    if x.shape[0] != 1:
+    rows = x.shape[0]
+    if not 1 <= rows <= DECODE_ROWS:
         c = compose(gpu, weight, x, residual)
         (product,) = c.call(linear, c.args[1], c.args[0])
         c.call(elementwise, product, c.args[2], into=[out(0)], kind="add")
         return c.plan()
     n, k = weight.shape
-    kernel = resolve(gpu, "project", weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k}
+    kernel = resolve(gpu, "project", entry_of("kernel", rows), weights=weight_part(weight.dtype, weight.shape))
+    constants = {"N": n, "K": k, **rows_of(rows)}
     if kernel.features:
-        rows = subgroups_of(gpu, THREADS)
+        columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)
-        rows = PORTABLE_THREADS * constants["UNITS"]
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // rows)))])
+        columns = PORTABLE_THREADS * constants["UNITS"]
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // columns)))])
+
+
+def entry_of(entry: str, rows: int) -> str:
+    """The entry for a number of rows: `rows` kernels have each row's sums in the order of the kernel for one."""
+    return entry if rows == 1 else "rows" if entry == "kernel" else f"{entry}_rows"
+
+
+def rows_of(rows: int) -> dict[str, int]:
+    """The constant that such an entry takes."""
+    return {} if rows == 1 else {"ROWS": rows}
 
 
 def subgroups_of(gpu: Gpu, threads: int) -> int:
@@ -91,7 +103,7 @@ def attend_project(weight: Any, acc: Any, stats: Any, residual: Any) -> Any:
     residual  (L, N) float32
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
 
-    Raises ShapeError.
+    Up to L == 9 a GPU gives each row the bits that it has alone. Raises ShapeError.
     """
     return linear(attend_combine(acc, stats), weight) + residual
 
@@ -105,16 +117,19 @@ def _(weight: Spec, acc: Spec, stats: Spec, residual: Spec) -> Spec:
 @attend_project.plan
 def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec, residual: Spec) -> Plan:
     n, k = weight.shape
-    _, _, parts, d = acc.shape
-    kernel = resolve(gpu, "project", "attend", weights=weight_part(weight.dtype, weight.shape))
+    rows, _, parts, d = acc.shape
+    kernel = resolve(gpu, "project", entry_of("attend", rows), weights=weight_part(weight.dtype, weight.shape))
     on_cpu = kernel.variant.target == "cpu"
-    fits = d % BLOCK == 0 if on_cpu else k * 4 <= gpu.limits["maxComputeWorkgroupStorageSize"]
-    if acc.shape[0] != 1 or not fits:
+    at_once = gpu.limits["maxComputeWorkgroupStorageSize"] // (k * 4) if k else 0
+    fits = d % BLOCK == 0 if on_cpu else at_once >= 1
+    if not 1 <= rows <= DECODE_ROWS or not fits:
         c = compose(gpu, weight, acc, stats, residual)
         (joined,) = c.call(attend_combine, c.args[1], c.args[2])
         c.call(project, c.args[0], joined, c.args[3], into=[out(0)])
         return c.plan()
-    constants = {"N": n, "K": k, "D": d, "PARTS": parts}
-    rows = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_THREADS
+    constants = {"N": n, "K": k, "D": d, "PARTS": parts, **rows_of(rows)}
+    if rows > 1 and not on_cpu:
+        constants["AT_ONCE"] = min(rows, at_once)
+    columns = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_THREADS
     bindings = [arg(0), arg(1), arg(2), arg(3), out(0)]
-    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // rows)))])
+    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // columns)))])
