@@ -195,7 +195,7 @@ class _Batch:
             self._free()
         view, results = answer.data, []
         for trial, plans in self.jobs:
-            written = written_arguments(trial.op)
+            written = written_arguments(trial.op, trial.specs)
             nbytes = sum(framed_bytes(spec) for spec in [*trial.outputs, *(trial.specs[i] for i in written)] if spec)
             for _ in plans:
                 results.append(split_answer(view[:nbytes], trial.outputs, trial.specs, written))
@@ -204,7 +204,7 @@ class _Batch:
 
     def _calls(self, trial: Trial, plans: Sequence[int]) -> Iterator[Call]:
         """The dispatches of a trial. Arguments are shared by its plans, unless the op writes them."""
-        written = written_arguments(trial.op)
+        written = written_arguments(trial.op, trial.specs)
         places = [self._place(a) for a in trial.args]
         shared = [-1 if i in written else self._input(*place) for i, place in enumerate(places)]
         for index in plans:

@@ -1,26 +1,23 @@
 // Attention of one row, head and part by one thread, for CPU adapters: there a workgroup barrier costs more than a whole
-// part. The kernel declares H, G, WIDE (D / 4), PARTS, SCALE, q, cache, acc and stats, and what `paged` needs.
+// part. The kernel declares H, G, WIDE (D / 4), PARTS, SCALE, q, acc and stats, and what `spans`, `keys` and `kv` need.
 
 fn attend_thread(job: u32) {
     let part = job % PARTS;
     let head = job / PARTS % H;
     let row = job / PARTS / H;
     let kv_head = head / (H / G);
-    let keys = select(0u, state.position + row + 1u, is_live(row));
-    let step = (keys + PARTS - 1u) / PARTS;
-    let start = min(part * step, keys);
-    let end = min(start + step, keys);
+    let span = span_of(row, part);
 
     let query = (row * H + head) * WIDE;
     var largest = -0x1.fffffep127f;
     var weight = 0.0;
     var sums: array<vec4<f32>, 64>;
-    for (var key = start; key < end; key++) {
-        let k = (key_row(key) * G + kv_head) * WIDE;
-        let v = k + VALUE_ROWS * G * WIDE;
+    for (var key = span.start; key < span.end; key++) {
+        let k = key_row(key) * G + kv_head;
+        let v = k + VALUE_ROWS * G;
         var products = vec4<f32>();
         for (var c = 0u; c < WIDE; c++) {
-            products += q[query + c] * cache[k + c];
+            products += q[query + c] * key_quad(k, key, c);
         }
         let score = dot(products, vec4<f32>(SCALE));
         if (score > largest) {
@@ -34,7 +31,7 @@ fn attend_thread(job: u32) {
         let share = exp(score - largest);
         weight += share;
         for (var c = 0u; c < WIDE; c++) {
-            sums[c] += share * cache[v + c];
+            sums[c] += share * kv_quad(v, c);
         }
     }
     for (var c = 0u; c < WIDE; c++) {

@@ -1,4 +1,4 @@
-// with: state append best
+// with: state fixed append candidates
 // One workgroup picks the candidate with the highest value, the lowest id on ties, and appends it.
 // Reference: webxpu/ops/advance.py. values, ids (n,), history (C,).
 
@@ -9,17 +9,8 @@
 
 @compute @workgroup_size(256)
 fn main(@builtin(local_invocation_index) local: u32) {
-    let count = arrayLength(&values);
-    var value = values[min(local, count - 1u)];
-    var id = ids[min(local, count - 1u)];
-    for (var i = local + 256u; i < count; i += 256u) {
-        if (wins(values[i], ids[i], value, id)) {
-            value = values[i];
-            id = ids[i];
-        }
-    }
-    let best = best_thread(local, value, id);
+    let best = best_id(local);
     if (local == 0u) {
-        append(best_ids[best]);
+        append(best);
     }
 }

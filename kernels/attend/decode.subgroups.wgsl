@@ -1,23 +1,26 @@
-// with: state paged
+// with: state kv paged spans keys
 enable subgroups;
 requires subgroup_id;
-// A workgroup attends one part of the keys for one query head of a single token: four lanes score a key, 128 keys a
+// A workgroup attends one part of the keys for one query head of a row: four lanes score a key, 128 keys a
 // tile; then every thread sums one vec4 of the values over a share of the tile's keys.
-// Reference: webxpu/ops/attend.py. q (1, H, D), cache (P, 2, 64, G, D), pages (n,), acc (1, H, PARTS, D),
-// stats (1, H, PARTS) of max and sum. D is a multiple of 4 and at most 512.
+// Reference: webxpu/ops/attend.py. q (L, H, D), cache (P, 2, 64, G, D), pages (n,), table (P, D / 2, 2),
+// acc (L, H, PARTS, D),
+// stats (L, H, PARTS) of max and sum. D is a multiple of 4 and at most 512.
 
 override H: u32;
 override G: u32;
 override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
+override WINDOW: u32; // keys that a row sees at most; 0: all
 
 @group(0) @binding(0) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> cache: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> cache: array<KvWord>;
 @group(0) @binding(2) var<storage, read> pages: array<i32>;
-@group(0) @binding(3) var<storage, read_write> acc: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> stats: array<vec2<f32>>;
-@group(0) @binding(5) var<uniform> state: State;
+@group(0) @binding(3) var<storage, read> table: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> stats: array<vec2<f32>>;
+@group(0) @binding(6) var<uniform> state: State;
 
 const THREADS = 128u;
 const TILE = 128u;
@@ -35,14 +38,13 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let job = min(wid.x + wid.y * num.x, H * PARTS - 1u); // a folded grid may have a few too many
+    let job = min(wid.x + wid.y * num.x, arrayLength(&stats) - 1u); // a folded grid may have a few too many
     let thread = subgroup * lanes + lane;
-    let head = job / PARTS;
+    let query = job / PARTS;
+    let row = query / H;
+    let head = query % H;
     let kv_head = head / (H / G);
-    let keys = select(0u, state.position + 1u, is_live(0u));
-    let step = (keys + PARTS - 1u) / PARTS;
-    let start = min(job % PARTS * step, keys);
-    let end = min(start + step, keys);
+    let span = span_of(row, job % PARTS);
 
     let column = thread % WIDE;
     let share = thread / WIDE;
@@ -50,16 +52,17 @@ fn main(
     var largest = LOWEST;
     var sum = vec4<f32>();
     var weight = 0.0;
-    for (var tile = start; tile < end; tile += TILE) {
-        let count = min(TILE, end - tile);
+    for (var tile = span.start; tile < span.end; tile += TILE) {
+        let count = min(TILE, span.end - tile);
         // Asked for before the scores are made, so that both are under way at once.
-        let early = cache[((key_row(tile + min(share, count - 1u)) + VALUE_ROWS) * G + kv_head) * WIDE + column];
+        let early = kv_quad((key_row(tile + min(share, count - 1u)) + VALUE_ROWS) * G + kv_head, column);
         for (var i = 0u; i < count; i += THREADS / 4u) {
             let key = i + thread / 4u;
-            let k = (key_row(tile + min(key, count - 1u)) * G + kv_head) * WIDE;
+            let position = tile + min(key, count - 1u);
+            let k = key_row(position) * G + kv_head;
             var products = vec4<f32>();
             for (var c = thread % 4u; c < WIDE; c += 4u) {
-                products += q[head * WIDE + c] * cache[k + c];
+                products += q[query * WIDE + c] * key_quad(k, position, c);
             }
             var score = dot(products, vec4<f32>(SCALE));
             score += quadSwapX(score);
@@ -84,7 +87,7 @@ fn main(
             weight += first;
             for (var key = share + shares; key < count; key += shares) {
                 let p = exp(scores[key] - largest);
-                sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
+                sum += p * kv_quad((key_row(tile + key) + VALUE_ROWS) * G + kv_head, column);
                 weight += p;
             }
         }

@@ -1,21 +1,24 @@
-// with: state paged
-// A workgroup attends one part of the keys for one query head of a single token: a thread scores a key, 64 keys a tile;
+// with: state kv paged spans keys
+// A workgroup attends one part of the keys for one query head of a row: a thread scores a key, 64 keys a tile;
 // then every thread sums one vec4 of the values over a share of the tile's keys.
-// Reference: webxpu/ops/attend.py. q (1, H, D), cache (P, 2, 64, G, D), pages (n,), acc (1, H, PARTS, D),
-// stats (1, H, PARTS) of max and sum. D is a multiple of 4 and at most 256.
+// Reference: webxpu/ops/attend.py. q (L, H, D), cache (P, 2, 64, G, D), pages (n,), table (P, D / 2, 2),
+// acc (L, H, PARTS, D),
+// stats (L, H, PARTS) of max and sum. D is a multiple of 4 and at most 256.
 
 override H: u32;
 override G: u32;
 override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
+override WINDOW: u32; // keys that a row sees at most; 0: all
 
 @group(0) @binding(0) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> cache: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> cache: array<KvWord>;
 @group(0) @binding(2) var<storage, read> pages: array<i32>;
-@group(0) @binding(3) var<storage, read_write> acc: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> stats: array<vec2<f32>>;
-@group(0) @binding(5) var<uniform> state: State;
+@group(0) @binding(3) var<storage, read> table: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> stats: array<vec2<f32>>;
+@group(0) @binding(6) var<uniform> state: State;
 
 const THREADS = 64u;
 const LOWEST = -0x1.fffffep127f;
@@ -30,13 +33,12 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let job = min(wid.x + wid.y * num.x, H * PARTS - 1u); // a folded grid may have a few too many
-    let head = job / PARTS;
+    let job = min(wid.x + wid.y * num.x, arrayLength(&stats) - 1u); // a folded grid may have a few too many
+    let query = job / PARTS;
+    let row = query / H;
+    let head = query % H;
     let kv_head = head / (H / G);
-    let keys = select(0u, state.position + 1u, is_live(0u));
-    let step = (keys + PARTS - 1u) / PARTS;
-    let start = min(job % PARTS * step, keys);
-    let end = min(start + step, keys);
+    let span = span_of(row, job % PARTS);
 
     let column = thread % WIDE;
     let share = thread / WIDE;
@@ -44,13 +46,13 @@ fn main(
     var largest = LOWEST;
     var sum = vec4<f32>();
     var weight = 0.0;
-    for (var tile = start; tile < end; tile += THREADS) {
-        let count = min(THREADS, end - tile);
+    for (var tile = span.start; tile < span.end; tile += THREADS) {
+        let count = min(THREADS, span.end - tile);
         if (thread < count) {
-            let k = (key_row(tile + thread) * G + kv_head) * WIDE;
+            let k = key_row(tile + thread) * G + kv_head;
             var products = vec4<f32>();
             for (var c = 0u; c < WIDE; c++) {
-                products += q[head * WIDE + c] * cache[k + c];
+                products += q[query * WIDE + c] * key_quad(k, tile + thread, c);
             }
             scores[thread] = dot(products, vec4<f32>(SCALE));
         }
@@ -66,7 +68,7 @@ fn main(
         weight *= shrink;
         for (var key = share; key < count; key += shares) {
             let p = exp(scores[key] - largest);
-            sum += p * cache[((key_row(tile + key) + VALUE_ROWS) * G + kv_head) * WIDE + column];
+            sum += p * kv_quad((key_row(tile + key) + VALUE_ROWS) * G + kv_head, column);
             weight += p;
         }
         workgroupBarrier();

@@ -1,7 +1,8 @@
-// with: state paged
+// with: state kv paged spans keys
 // A workgroup attends one part of the keys for 16 rows of one query head: eight threads a row, 32 keys a tile. Keys and
 // values pass through workgroup memory, 64 of their D columns at a time.
-// Reference: webxpu/ops/attend.py. q (L, H, D), cache (P, 2, 64, G, D), pages (n,), acc (L, H, PARTS, D),
+// Reference: webxpu/ops/attend.py. q (L, H, D), cache (P, 2, 64, G, D), pages (n,), table (P, D / 2, 2),
+// acc (L, H, PARTS, D),
 // stats (L, H, PARTS) of max and sum. D is a multiple of 4 and at most 256.
 
 override H: u32;
@@ -9,13 +10,15 @@ override G: u32;
 override WIDE: u32; // D / 4
 override PARTS: u32;
 override SCALE: f32;
+override WINDOW: u32; // keys that a row sees at most; 0: all
 
 @group(0) @binding(0) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> cache: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> cache: array<KvWord>;
 @group(0) @binding(2) var<storage, read> pages: array<i32>;
-@group(0) @binding(3) var<storage, read_write> acc: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> stats: array<vec2<f32>>;
-@group(0) @binding(5) var<uniform> state: State;
+@group(0) @binding(3) var<storage, read> table: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> stats: array<vec2<f32>>;
+@group(0) @binding(6) var<uniform> state: State;
 
 const ROWS = 16u;
 const KEYS = 32u;
@@ -36,8 +39,12 @@ fn load_tile(first: u32, last: u32, kv_head: u32, value_rows: u32, chunk: u32, t
     for (var i = thread; i < KEYS * CHUNK; i += THREADS) {
         let key = min(first + i / CHUNK, last);
         let c = chunk * CHUNK + i % CHUNK;
-        let at = ((key_row(key) + value_rows) * G + kv_head) * WIDE + min(c, WIDE - 1u);
-        tile[i / CHUNK * STRIDE + i % CHUNK] = cache[at];
+        let at = (key_row(key) + value_rows) * G + kv_head;
+        if (value_rows == 0u) {
+            tile[i / CHUNK * STRIDE + i % CHUNK] = key_quad(at, key, min(c, WIDE - 1u));
+        } else {
+            tile[i / CHUNK * STRIDE + i % CHUNK] = kv_quad(at, min(c, WIDE - 1u));
+        }
     }
 }
 
@@ -53,17 +60,12 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
     let live = min(min(state.rows, total_rows), max(state.capacity, state.position) - state.position);
 
     // This row's keys, and those of all rows of the workgroup.
-    let keys = select(0u, state.position + row + 1u, row < live);
-    let step = (keys + PARTS - 1u) / PARTS;
-    let start = min(part * step, keys);
-    let end = min(start + step, keys);
+    let span = span_of(row, part);
     let top = min(wid.x * ROWS, live);
     let bottom = min(wid.x * ROWS + ROWS, live);
-    let first_step = (state.position + top + PARTS) / PARTS;
-    let last_keys = select(0u, state.position + bottom, bottom > top);
-    let last_step = (last_keys + PARTS - 1u) / PARTS;
-    let tiles_start = min(part * first_step, last_keys);
-    let tiles_end = min((part + 1u) * last_step, last_keys);
+    // A later row's part starts and ends no earlier. Without a live row both are 0.
+    let tiles_start = span_of(top, part).start;
+    let tiles_end = select(0u, span_of(max(bottom, 1u) - 1u, part).end, bottom > top);
 
     var largest = LOWEST;
     var weight = 0.0;
@@ -91,7 +93,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_index) 
             workgroupBarrier();
         }
         let key = vec4<u32>(base + lane) + vec4<u32>(0u, 8u, 16u, 24u);
-        let visible = (key >= vec4<u32>(start)) & (key < vec4<u32>(end));
+        let visible = (key >= vec4<u32>(span.start)) & (key < vec4<u32>(span.end));
         scores = select(vec4<f32>(LOWEST), scores * SCALE, visible);
         maxima[thread] = max(max(scores.x, scores.y), max(scores.z, scores.w));
         workgroupBarrier();

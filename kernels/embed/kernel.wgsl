@@ -1,9 +1,10 @@
 // with: weights state
-// One thread copies 32 columns of one row, decoded.
-// Reference: webxpu/ops/embed.py. weights (N, K), history (C,), out (rows, K).
+// One thread copies 32 columns of one row, decoded and scaled.
+// Reference: webxpu/ops/embed.py. weights (N, K), history (C,), a ring, out (rows, K).
 
 override N: u32;
 override K: u32;
+override SCALE: f32;
 
 @group(0) @binding(1) var<storage, read> history: array<i32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
@@ -27,11 +28,11 @@ fn main(
     let position = state.position + row;
     var id = -1;
     if (position < arrayLength(&history)) {
-        id = history[position];
+        id = history[(state.evicted + position) % arrayLength(&history)];
     }
     let known = id >= 0 && id < i32(N);
     var values = unpack32(u32(select(0, id, known)), block);
     for (var c = 0u; c < BLOCK && block * BLOCK + c < K; c++) {
-        out[row * K + block * BLOCK + c] = select(0.0, values[c / 4u][c % 4u], known);
+        out[row * K + block * BLOCK + c] = select(0.0, values[c / 4u][c % 4u] * SCALE, known);
     }
 }

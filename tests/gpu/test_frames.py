@@ -15,6 +15,7 @@ from webxpu.gpu.frames import (
     written_arguments,
 )
 from webxpu.gpu.op import spec as spec_of
+from webxpu.gpu.plan import Spec
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
@@ -62,5 +63,13 @@ def test_outputs_come_first_and_then_what_the_op_writes():
 
 
 def test_the_arguments_that_an_op_writes_are_found_by_name():
-    assert written_arguments(ops.softmax) == []
-    assert [list(ops.cache_write.arrays)[i] for i in written_arguments(ops.cache_write)] == ["cache"]
+    some = Spec((4,), "float32")
+    assert written_arguments(ops.softmax, [some]) == []
+    assert [list(ops.cache_write.arrays)[i] for i in written_arguments(ops.cache_write, [some] * 5)] == ["cache"]
+
+
+def test_an_argument_that_is_left_out_is_not_written():
+    some = Spec((4,), "float32")
+    names = list(ops.advance.arrays)
+    assert [names[i] for i in written_arguments(ops.advance, [some] * 4 + [None])] == ["history", "state"]
+    assert [names[i] for i in written_arguments(ops.advance, [some] * 5)] == ["history", "state", "pages"]

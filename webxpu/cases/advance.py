@@ -1,4 +1,5 @@
-"""Cases of advance: ties, more candidates than threads, stop ids, a finished sequence, the end of the capacity."""
+"""Cases of advance: ties, more candidates than threads, stop ids, a finished sequence, the end of the capacity, a
+window that rolls."""
 
 from functools import partial
 from typing import Any
@@ -22,6 +23,11 @@ def _case(
     return values, ids, np.full(length, -1, np.int32), words
 
 
+def _rolling(pages: int, length: int = 300, **state: Any) -> tuple[Any, ...]:
+    table = (np.arange(pages) * 5 % pages + 40).astype(np.int32)
+    return *_case(5, [2], length=length, **{"capacity": 192, "sinks": 64, **state}), table
+
+
 CASES = [
     Case("advance", "one-candidate", partial(_case, 1, [0])),
     Case("advance", "768-candidates", partial(_case, 768, [700]), quick=True),
@@ -38,4 +44,16 @@ CASES = [
     Case("advance", "past-the-capacity", partial(_case, 5, [2], position=19)),
     Case("advance", "capacity-below-the-history", partial(_case, 5, [2], length=30, position=19)),
     Case("advance", "history-shorter-than-capacity", partial(_case, 5, [2], length=4, position=3)),
+    Case("advance", "ring", partial(_case, 5, [2], position=18, evicted=128)),
+    Case("advance", "rolls", partial(_rolling, 3, position=191), quick=True),
+    Case("advance", "rolls-once-more", partial(_rolling, 3, 200, position=191, evicted=64, runs=3)),
+    Case("advance", "rolls-a-capacity-of-no-whole-pages", partial(_rolling, 7, position=399, capacity=400, sinks=128)),
+    Case("advance", "rolls-only-the-pages-in-use", partial(_rolling, 6, position=191)),
+    Case("advance", "rolls-where-sinks-leave-one-page", partial(_rolling, 3, position=191, sinks=128)),
+    Case("advance", "does-not-roll-before-it-is-full", partial(_rolling, 3, position=190)),
+    Case("advance", "does-not-roll-without-sinks", partial(_rolling, 3, position=191, sinks=0)),
+    Case("advance", "does-not-roll-where-sinks-leave-no-page", partial(_rolling, 3, position=191, sinks=192)),
+    Case("advance", "does-not-roll-when-done", partial(_rolling, 3, position=191, done=True)),
+    Case("advance", "rolls-at-a-stop-id", partial(_rolling, 3, position=191, stops=(102,))),
+    Case("advance", "rolls-after-prefill", partial(_rolling, 3, position=128, rows=64)),
 ]

@@ -1,6 +1,7 @@
-"""Cases of attend and attend_combine: one row and many, parts with and without keys, grouped heads, padding.
+"""Cases of attend and attend_combine: one row and many, parts with and without keys, grouped heads, padding, each cache
+type, windows, keys that are turned when they are read.
 
-What no row may read, keys past its own, other pages and padding, holds NaN.
+What no row may read, keys past its own or before its window, other pages and padding, holds NaN.
 """
 
 from functools import partial
@@ -11,6 +12,8 @@ import numpy as np
 from webxpu.cases.case import F32, Case, Tolerance, uniform, wave
 from webxpu.llm.state import State
 from webxpu.ops.attend import LOWEST
+from webxpu.ops.rope import rope_table
+from webxpu.quant.kv import kv_spec, stored
 
 TOLERANCE = Tolerance(1e-5, 5e-6, "worst 1.7e-6 absolute over 164 keys on SwiftShader, where a sum cancels")
 
@@ -31,6 +34,21 @@ def _waves(rows: int, h: int, g: int, d: int, position: int, valid: int, amp: fl
     q = wave(rows * h * d, 0.37, amp=amp).reshape(rows, h, d)
     q[valid:] = np.nan
     return q, cache, table, State(position=position, rows=valid, capacity=320).to_words()
+
+
+def _held(
+    kv: str, rows: int, h: int, g: int, d: int, position: int, valid: int, window: int = 0, table: int = 0
+) -> tuple[Any, ...]:
+    """As `_waves`, in a cache of any type; `table` is the rows of a rope table, 0 for keys that lie turned."""
+    q, cache, pages, state = _waves(rows, h, g, d, position, valid)
+    held = np.full(kv_spec(kv, len(cache), g, d).shape, *((0x7FC00000, "u4") if kv == "q8" else (np.nan, cache.dtype)))
+    used = np.arange(max(0, position + 1 - window) if window else 0, position + valid)
+    for which in (0, 1):
+        rows_of = cache[pages[used // 64], which, used % 64]
+        held[pages[used // 64], which, used % 64] = stored(rows_of, np.uint32 if kv == "q8" else np.float32)
+    if kv == "f16":
+        held = held.astype(np.float16)
+    return q, held, pages, state, *([rope_table(table, d, base=100.0)] if table else [])
 
 
 def _rising(rows: int, position: int) -> tuple[Any, ...]:
@@ -75,6 +93,36 @@ _PREFILL = [  # L, H, G, D, position, valid rows, parts
     (64, 2, 1, 12, 100, 64, 1),
 ]  # fmt: skip
 
+# kv, L, H, G, D, position, valid rows, parts, window, rows of the table, pairs
+_HELD: list[tuple[str, int, int, int, int, int, int, int, int, int, str]] = [
+    *((kv, rows, 4, 2, 64, 70, valid, 3, 0, 0, "") for kv in ("f16", "q8") for rows, valid in ((1, 1), (20, 18))),
+    *((kv, rows, 4, 2, 64, 150, rows, 3, 40, 0, "") for kv in ("f32", "q8") for rows in (1, 3, 20)),
+    *((kv, rows, 4, 2, 64, 150, rows, 3, 40, 0, "") for kv in ("f16",) for rows in (1, 20)),
+    *(
+        (kv, rows, 4, 2, 64, 70, rows, 3, 0, 256, pairs)
+        for kv, pairs in (("f32", "adjacent"), ("f32", "half"), ("f16", "half"), ("q8", "half"))
+        for rows in (1, 20)
+    ),
+    *(("f32", rows, 2, 1, 24, 90, rows, 2, 0, 60, "half") for rows in (1, 11)),
+    *(("f32", rows, 2, 1, 16, 30, rows, 2, window, 0, "") for rows in (1, 20) for window in (1, 31, 32, 100)),
+    *(("q8", rows, 2, 1, 256, 66, rows, 1, 64, 80, "adjacent") for rows in (1, 17)),
+    *(("f16", rows, 2, 1, 12, 66, rows, 2, 0, 0, "") for rows in (9, 10)),
+]
+
+
+def _held_case(
+    kv: str, rows: int, h: int, g: int, d: int, at: int, valid: int, parts: int, window: int, table: int, pairs: str
+) -> Case:
+    name = (
+        f"{kv}-{rows}-rows-{h}.{g}.{d}-at-{at}" + f"-window-{window}" * (window > 0) + f"-turned-{pairs}" * (table > 0)
+    )
+    options: dict[str, Any] = {"parts": parts, **({"window": window} if window else {})}
+    if table:
+        options["pairs"] = pairs
+    make = partial(_held, kv, rows, h, g, d, at, valid, window, table)
+    return Case("attend", name, make, options, quick=kv == "q8" and rows == 1 and d == 64 and bool(table))
+
+
 CASES = [
     *(
         Case("attend", f"one-row-{h}.{g}.{d}-at-{n}-in-{p}", partial(_waves, 1, h, g, d, n, 1), {"parts": p}, n == 199)
@@ -87,6 +135,7 @@ CASES = [
         )
         for rows, h, g, d, n, valid, p in _PREFILL
     ),
+    *(_held_case(*held) for held in _HELD),
     *(Case("attend", f"rising-{rows}", partial(_rising, rows, 209), {"parts": 1}) for rows in (1, 17)),
     *(
         Case(

@@ -1,4 +1,4 @@
-"""Cases of embed: every weight type, padding, ids outside the table, positions past the history."""
+"""Cases of embed: every weight type, padding, ids outside the table, positions past the history, a ring."""
 
 from functools import partial
 from typing import Any
@@ -23,6 +23,12 @@ def _outside(type_name: str) -> tuple[Any, ...]:
     return weight, history, state
 
 
+def _ring(type_name: str) -> tuple[Any, ...]:
+    """A window that has rolled: the positions wrap round the history's end, and the last two lie past it."""
+    weight, history, _ = _case(type_name, 67, 64, 0)
+    return weight, history, State(position=37, capacity=40, evicted=64 + 1).to_words()
+
+
 CASES = [
     *(
         Case("embed", f"{t}-one-row", partial(_case, t, 67, 96, 7), {"rows": 1}, quick=t == "q8_0")
@@ -34,5 +40,7 @@ CASES = [
         for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32), ("q4g128", 3, 268)]
     ),
     *(Case("embed", f"{t}-ids-outside", partial(_outside, t), {"rows": 6}) for t in ("f32", "q8_0")),
+    Case("embed", "scaled", partial(_case, "q8_0", 67, 96, 7), {"rows": 2, "scale": 25.25}),
+    *(Case("embed", f"ring-{t}", partial(_ring, t), {"rows": 5}) for t in ("f32", "q4_1")),
     Case("embed", "past-the-history", partial(_case, "q4_1", 67, 64, 38), {"rows": 5}),
 ]

@@ -63,9 +63,10 @@ def unframed(image: bytes | memoryview, spec: Spec) -> NDArray[Any]:
     return np.frombuffer(body, spec.dtype).reshape(spec.shape)
 
 
-def written_arguments(op: Op) -> list[int]:
-    """The positions of the arguments that the op writes into."""
-    return [i for i, name in enumerate(inspect.signature(op.body).parameters) if name in op.writes]
+def written_arguments(op: Op, specs: Sequence[Spec | None]) -> list[int]:
+    """The positions of the arguments that the op writes into, of those that are given."""
+    names = inspect.signature(op.body).parameters
+    return [i for i, (name, spec) in enumerate(zip(names, specs)) if name in op.writes and spec]
 
 
 def framed_calls(

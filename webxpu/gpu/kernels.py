@@ -2,7 +2,8 @@
 
 A file is `kernels/<op>/<entry>[.<target>][.<dtype>][.<feature>[+<feature>]].wgsl`. Its first line may name shared parts
 (`// with: weights sincos`), and so may a part's; the module is the plain concatenation of those parts and the kernel.
-The part `weights` is `kernels/_with/weights/<type>.wgsl`, chosen by the weight's type.
+The part `weights` is `kernels/_with/weights/<type>.wgsl`, chosen by the weight's type; `kv` and `kv_write` are
+`kernels/_with/kv/<type>.wgsl` and `kernels/_with/kv_write/<type>.wgsl`, chosen by the cache's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from webxpu.errors import KernelError, Unsupported
 from webxpu.gpu.target import FEATURES, TARGETS, Gpu
 
 DTYPES = ("f16",)
+# Parts of which there is one a type, and what the type is of.
+TYPED = {"weights": "a weight type", "kv": "a cache type", "kv_write": "a cache type"}
 _FEATURE_SUFFIXES = tuple(sorted(set(FEATURES) - set(DTYPES)))
 
 
@@ -39,6 +42,7 @@ class Kernel:
     weights: str | None = None
     rung: str = "portable"
     tried: tuple[str, ...] = ()
+    kv: str | None = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -46,8 +50,10 @@ class Kernel:
 
     @property
     def label(self) -> str:
-        """`matvec/kernel.subgroups:q4_1`: what logs, profiles and error messages call it."""
-        return f"{self.op}/{self.variant.name}" + (f":{self.weights}" if self.weights else "")
+        """`matvec/kernel.subgroups:q4_1`: what logs, profiles and error messages call it. A cache in float32 goes
+        without saying."""
+        parts = (self.weights, self.kv and f"kv-{self.kv}" if self.kv != "f32" else None)
+        return f"{self.op}/{self.variant.name}" + "".join(f":{part}" for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,7 @@ def resolve(
     *,
     dtype: str | None = None,
     weights: str | None = None,
+    kv: str | None = None,
     root: Path | None = None,
 ) -> Kernel:
     """The kernel this device gets: an override, else the device's target, else portable; within a rung the variant with
@@ -127,7 +134,7 @@ def resolve(
     if override is not None:
         for variant in have:
             if variant.name == override:
-                return Kernel(op, variant, weights, "override", (override,))
+                return Kernel(op, variant, weights, "override", (override,), kv)
         raise KernelError(f"kernels/{op} has no variant {override!r} of {entry!r}, only {[v.name for v in have]}")
     rungs = [("target", gpu.target)] if gpu.target is not None else []
     tried: list[str] = []
@@ -139,7 +146,7 @@ def resolve(
             # A CPU adapter's subgroups are a few lanes, and what they save there is less than they cost.
             choose = min if gpu.target == "cpu" else max
             best = choose(fits, key=lambda v: (len(v.features), v.features))
-            return Kernel(op, best, weights, name, tuple(tried))
+            return Kernel(op, best, weights, name, tuple(tried), kv)
     raise KernelError(f"kernels/{op}: no variant of {entry!r} fits this device; tried {tried}")
 
 
@@ -175,8 +182,9 @@ def _collect(file: str, kernel: Kernel, base: Path, files: list[str]) -> None:
 
 
 def _part_file(part: str, kernel: Kernel) -> str:
-    if part != "weights":
+    if part not in TYPED:
         return f"_with/{part}.wgsl"
-    if kernel.weights is None:
-        raise KernelError(f"{kernel.op}/{kernel.variant.name}.wgsl:1 needs a weight type, and its plan names none")
-    return f"_with/weights/{kernel.weights}.wgsl"
+    chosen = kernel.weights if part == "weights" else kernel.kv
+    if chosen is None:
+        raise KernelError(f"{kernel.op}/{kernel.variant.name}.wgsl:1 needs {TYPED[part]}, and its plan names none")
+    return f"_with/{part}/{chosen}.wgsl"

@@ -179,19 +179,24 @@ class Composition:
     dispatches: list[Dispatch] = field(default_factory=list)
     scratch: list[Spec] = field(default_factory=list)
 
-    def call(self, op: Op, *values: Value, into: Sequence[Binding] = (), **kwargs: Any) -> tuple[Value, ...]:
-        """Appends an op's plan and returns its outputs, which lie in scratch unless `into` names outer outputs."""
-        specs, plan = op.plan_of(self.gpu, *(v.spec for v in values), **kwargs)
+    def call(self, op: Op, *values: Value | None, into: Sequence[Binding] = (), **kwargs: Any) -> tuple[Value, ...]:
+        """Appends an op's plan and returns its outputs, which lie in scratch unless `into` names outer outputs. None
+        stands for an optional array left out."""
+        specs, plan = op.plan_of(self.gpu, *(v.spec if v else None for v in values), **kwargs)
         places = into or [self.new(s) for s in specs]
         first = len(self.scratch)
         self.scratch += plan.scratch
-        sources = {
-            "in": [v.binding for v in values],
+        sources: dict[Source, list[Binding | None]] = {
+            "in": [v.binding if v else None for v in values],
             "out": list(places),
             "scratch": [scratch(first + i) for i in range(len(plan.scratch))],
         }
         for d in plan.dispatches:
-            bound = [replace(b, source=(v := sources[b.source][b.index]).source, index=v.index) for b in d.bindings]
+            bound = []
+            for b in d.bindings:
+                place = sources[b.source][b.index]
+                assert place is not None, "a plan binds an array that was left out"
+                bound.append(replace(b, source=place.source, index=place.index))
             self.dispatches.append(replace(d, bindings=bound))
         return tuple(Value(place, s) for place, s in zip(places, specs, strict=True))
 

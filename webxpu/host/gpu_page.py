@@ -81,7 +81,7 @@ class GpuPage:
             return []
         specs = [spec_of(a) for a in args]
         outputs = op.spec_of(*specs, **kwargs)
-        written = written_arguments(op)
+        written = written_arguments(op, specs)
         images = [framed(a) for a in args]
         starts = itertools.accumulate(map(len, images), initial=0)
         inputs = [{"bytes": len(image) or 4, "start": start if image else None} for image, start in zip(images, starts)]

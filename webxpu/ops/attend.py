@@ -11,7 +11,10 @@ from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
+from webxpu.ops._rows import DECODE_ROWS
 from webxpu.ops.cache import check_cache, slots_of
+from webxpu.ops.rope import PAIRS, Pairs, rope
+from webxpu.quant import kv
 
 # The maximum of no scores at all, and the same in the kernels.
 LOWEST = np.float32(np.finfo(np.float32).min)
@@ -23,21 +26,37 @@ CPU_WORKGROUP = 4
 
 
 @op
-def attend(q: Any, cache: Any, pages: Any, state: Any, *, parts: int, scale: float | None = None) -> Any:
+def attend(
+    q: Any,
+    cache: Any,
+    pages: Any,
+    state: Any,
+    table: Any = None,
+    *,
+    parts: int,
+    scale: float | None = None,
+    window: int = 0,
+    pairs: Pairs = "adjacent",
+) -> Any:
     """`torch.nn.functional.scaled_dot_product_attention` with a causal mask and grouped heads, left in `parts` partial
     results that `attend_combine` joins.
 
     q        (L, H, D) float32; query head h attends kv head h // (H / G)
-    cache    (P, 2, 64, G, D) float32
+    cache    (P, 2, 64, G, D) float32 or float16, or uint32 for q8, see `webxpu.quant.kv`
     pages    (n,) int32
-    state    (64,) uint32: row r has position `state.position + r` and attends positions 0 to its own
-    parts    part p takes keys [p * step, (p + 1) * step) with step = ceil(keys / parts), keys = position + 1
+    state    (64,) uint32: row r has position `state.position + r` and attends positions up to its own
+    table    (C, D / 2, 2) float32, see `rope_table`: the keys lie as they were before rope and are turned by their
+             positions when they are read, D a multiple of 8; None where they lie turned
+    parts    part p takes keys [first + p * step, first + (p + 1) * step), step = ceil((position + 1 - first) / parts)
     scale    1 / sqrt(D) if not given
+    window   a row attends the last `window` positions up to its own, so first = max(0, position + 1 - window); 0: all
+    pairs    "adjacent" or "half", how `table` turns, see `rope`
     returns  acc (L, H, parts, D) float32, the sum of exp(score - max) * value, and
              stats (L, H, parts, 2) float32, max and the sum of exp(score - max); summed in float64 (float32 on the GPU)
 
     A part without keys has max = the lowest float32, sum = 0, acc = 0; so has a row at or past `state.rows` or a
-    position at or past `state.capacity`. Raises ShapeError.
+    position at or past `state.capacity`. A key past the table is turned by its last row. On the GPU each row of up to
+    nine has the bits that it has alone. Raises ShapeError.
     """
     rows, heads, d = q.shape
     g = cache.shape[3]
@@ -45,13 +64,18 @@ def attend(q: Any, cache: Any, pages: Any, state: Any, *, parts: int, scale: flo
     stats = np.zeros((rows, heads, parts, 2), np.float32)
     stats[..., 0] = LOWEST
     positions = State.from_words(state).positions(rows)
-    page, slot = slots_of(pages, np.arange(positions[-1] + 1 if len(positions) else 0))
-    keys, values = (cache[page, which, slot].astype(np.float64) for which in (0, 1))  # (S, G, D)
+    seen = np.arange(positions[-1] + 1 if len(positions) else 0)
+    page, slot = slots_of(pages, seen)
+    keys, values = (kv.restored(cache[page, which, slot]) for which in (0, 1))  # (S, G, D)
+    if table is not None:
+        keys = rope(keys, np.minimum(seen, len(table) - 1).astype(np.int32), table, pairs=pairs)
+    keys, values = keys.astype(np.float64), values.astype(np.float64)
     queries = q.astype(np.float64).reshape(rows, g, heads // g, d) * (d**-0.5 if scale is None else scale)
-    for row, position in enumerate(positions):
-        step = -(-int(position + 1) // parts)
+    for row, end in enumerate(int(position) + 1 for position in positions):
+        first = max(0, end - window) if window else 0
+        step = -(-(end - first) // parts)
         for part in range(parts):
-            some = slice(part * step, min((part + 1) * step, int(position) + 1))
+            some = slice(first + part * step, min(first + (part + 1) * step, end))
             if some.start >= some.stop:
                 continue
             scores = np.einsum("gad,sgd->gas", queries[row], keys[some])
@@ -64,7 +88,18 @@ def attend(q: Any, cache: Any, pages: Any, state: Any, *, parts: int, scale: flo
 
 
 @attend.spec
-def _(q: Spec, cache: Spec, pages: Spec, state: Spec, *, parts: int, scale: float | None = None) -> tuple[Spec, Spec]:
+def _(
+    q: Spec,
+    cache: Spec,
+    pages: Spec,
+    state: Spec,
+    table: Spec | None = None,
+    *,
+    parts: int,
+    scale: float | None = None,
+    window: int = 0,
+    pairs: Pairs = "adjacent",
+) -> tuple[Spec, Spec]:
     g, d = check_cache("attend", cache, pages, state)
     rule = f"float32[L, H, {d}] with H a multiple of {g}"
     check(
@@ -72,6 +107,13 @@ def _(q: Spec, cache: Spec, pages: Spec, state: Spec, *, parts: int, scale: floa
     )
     check(d % 4 == 0 and d <= MAX_WIDTH, "attend", "q", f"of a width D that is a multiple of 4 up to {MAX_WIDTH}", q)
     check(parts >= 1, "attend", "parts", "at least 1", parts)
+    check(0 <= window < 2**32, "attend", "window", "from 0 to 2**32 - 1", window)
+    check(pairs in PAIRS, "attend", "pairs", f"one of {', '.join(PAIRS)}", repr(pairs))
+    if table is not None:
+        rule = f"float32[C, {d // 2}, 2]"
+        check(table.dtype == "float32" and table.shape[1:] == (d // 2, 2), "attend", "table", rule, table)
+        check(table.shape[0] >= 1, "attend", "table", "at least one position", table)
+        check(d % 8 == 0, "attend", "q", "of a width D that is a multiple of 8 where a table is given", q)
     return Spec((*q.shape[:2], parts, d), "float32"), Spec((*q.shape[:2], parts, 2), "float32")
 
 
@@ -83,19 +125,25 @@ def _(
     cache: Spec,
     pages: Spec,
     state: Spec,
+    table: Spec | None = None,
     *,
     parts: int,
     scale: float | None = None,
+    window: int = 0,
+    pairs: Pairs = "adjacent",
 ) -> Plan:
     rows, heads, d = q.shape
-    sizes = {"H": heads, "G": cache.shape[3], "WIDE": d // 4, "PARTS": parts}
-    constants = {**sizes, "SCALE": d**-0.5 if scale is None else scale}
-    bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
-    kernel = resolve(gpu, "attend", "decode" if rows == 1 else "prefill")
+    sizes = {"H": heads, "G": cache.shape[3], "WIDE": d // 4, "PARTS": parts, "WINDOW": window}
+    turn = 0 if table is None else 1 + PAIRS[pairs]
+    constants = {**sizes, "SCALE": d**-0.5 if scale is None else scale, "TURN": turn}
+    # q stands in for a table that is not read.
+    bindings = [arg(0), arg(1), arg(2), arg(0 if table is None else 4), out(0), out(1), arg(3, "uniform")]
+    few = rows <= DECODE_ROWS
+    kernel = resolve(gpu, "attend", "decode" if few else "prefill", kv=kv.kv_of(cache))
     if kernel.variant.target == "cpu":
         grid = fold(-(-rows * heads * parts // CPU_WORKGROUP))
-    elif rows == 1:
-        grid = fold(heads * parts)
+    elif few:
+        grid = fold(rows * heads * parts)
     else:
         grid = (-(-rows // PREFILL_ROWS), heads, parts)
     return Plan([Dispatch(kernel, constants, bindings, grid)])

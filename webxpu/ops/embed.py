@@ -20,27 +20,29 @@ BLOCK = 32
 
 
 @op
-def embed(table: Any, history: Any, state: Any, *, rows: int) -> Any:
-    """`torch.nn.functional.embedding(history[position : position + rows], table)`.
+def embed(table: Any, history: Any, state: Any, *, rows: int, scale: float = 1.0) -> Any:
+    """`torch.nn.functional.embedding(history[position : position + rows], table) * scale`.
 
     table    (V, K) float32 or Blocks
-    history  (C,) int32: the id at every position
+    history  (C,) int32, a ring: the id at position p is history[(state.evicted + p) % C]
     state    (64,) uint32
-    rows     rows that the program has; row r is that of `history[state.position + r]`
-    returns  (rows, K) float32, exactly the table's values
+    rows     rows that the program has; row r is that of position `state.position + r`
+    scale    the exact factor: a model that rounds the root of K to bfloat16 gives what that is
+    returns  (rows, K) float32, exactly the table's values where scale is 1
 
-    A position past the history and an id outside the table give a row of zeros. Raises ShapeError.
+    A position at or past C and an id outside the table give a row of zeros. Raises ShapeError.
     """
-    positions = State.from_words(state).position + np.arange(rows)
-    ids = np.where(positions < len(history), history[np.minimum(positions, len(history) - 1)], -1)
+    now = State.from_words(state)
+    positions = now.position + np.arange(rows)
+    ids = np.where(positions < len(history), history[(now.evicted + positions) % len(history)], -1)
     inside = (ids >= 0) & (ids < table.shape[0])
     picked = np.where(inside, ids, 0)
     dense = dequantize(table.rows(picked)) if isinstance(table, Blocks) else table[picked]
-    return np.where(inside[:, None], dense, np.float32(0))
+    return np.where(inside[:, None], dense * np.float32(scale), np.float32(0))
 
 
 @embed.spec
-def _(table: Spec, history: Spec, state: Spec, *, rows: int) -> Spec:
+def _(table: Spec, history: Spec, state: Spec, *, rows: int, scale: float = 1.0) -> Spec:
     check_weight("embed", table)
     check_history("embed", history, state)
     check(history.shape[0] >= 1, "embed", "history", "at least one position", history)
@@ -49,8 +51,11 @@ def _(table: Spec, history: Spec, state: Spec, *, rows: int) -> Spec:
 
 
 @embed.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], table: Spec, history: Spec, state: Spec, *, rows: int) -> Plan:
+def _(
+    gpu: Gpu, outputs: tuple[Spec, ...], table: Spec, history: Spec, state: Spec, *, rows: int, scale: float = 1.0
+) -> Plan:
     v, k = table.shape
     kernel = resolve(gpu, "embed", weights=weight_part(table.dtype, table.shape))
     grid = fold(-(-rows * -(-k // BLOCK) // WORKGROUP))
-    return Plan([Dispatch(kernel, {"N": v, "K": k}, [arg(0), arg(1), out(0), arg(2, "uniform")], grid)])
+    constants = {"N": v, "K": k, "SCALE": scale}
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), out(0), arg(2, "uniform")], grid)])
