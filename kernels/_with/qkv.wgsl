@@ -6,7 +6,7 @@ override KV_HEADS: u32;
 override D: u32;
 override HALF: u32; // 1: a pair lies D / 2 apart, 0: side by side
 override TURNED: u32; // heads that turn, of q, k and v side by side
-override BIAS: u32; // 1: bias is added
+override BIASED: u32; // 1: bias is added
 
 struct Pair {
     columns: vec2<u32>, // of the row of q, k and v side by side
@@ -34,7 +34,7 @@ fn pair_of(row: u32, unit: u32) -> Pair {
     }
     let columns = head * D + first + vec2<u32>(0u, pair_apart());
     var added = vec2<f32>();
-    if (BIAS == 1u) {
+    if (BIASED == 1u) {
         added = vec2<f32>(bias[columns.x], bias[columns.y]);
     }
     if (head < HEADS) {
@@ -48,7 +48,7 @@ fn pair_of(row: u32, unit: u32) -> Pair {
 
 fn store_pair(pair: Pair, sums: vec2<f32>) {
     var value = sums;
-    if (BIAS == 1u) {
+    if (BIASED == 1u) {
         value += pair.bias;
     }
     let c = pair.rotation.x;

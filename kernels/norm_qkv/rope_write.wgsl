@@ -8,7 +8,7 @@ override KV_HEADS: u32;
 override D: u32;
 override HALF: u32; // 1: a pair lies D / 2 apart, 0: side by side
 override TURNED: u32; // heads that turn, of q, k and v side by side
-override BIAS: u32; // 1: bias is added
+override BIASED: u32; // 1: bias is added
 override NORM: u32; // 1: heads of q and k are normed
 override EPS: f32;
 
@@ -24,7 +24,7 @@ override EPS: f32;
 
 fn biased(row: u32, head: u32, i: u32) -> f32 {
     let value = qkv[(row * (HEADS + 2u * KV_HEADS) + head) * D + i];
-    if (BIAS == 1u) {
+    if (BIASED == 1u) {
         return value + bias[head * D + i];
     }
     return value;

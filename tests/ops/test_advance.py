@@ -20,7 +20,7 @@ def run(before, values=(1, 3, 2), ids=(5, 6, 8), length=20):
 
 def test_the_best_candidate_is_appended_and_the_state_moves_on():
     history, after = run(BEFORE)
-    assert after == replace(BEFORE, position=4, step=9)
+    assert after == replace(BEFORE, position=4, step=9, runs=1)
     assert history[4] == 6
     assert np.delete(history, 4).tolist() == [-1] * 19
 

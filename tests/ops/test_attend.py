@@ -122,4 +122,5 @@ def test_each_device_attends_its_own_way(plain_gpu, wide_gpu, cpu_gpu):
     for name, (gpu, rows, parts, grid) in expected.items():
         (dispatch,) = plan(gpu, rows, parts)
         assert (dispatch.kernel.variant.name, dispatch.grid) == (name, grid)
-        assert dispatch.constants == {"H": 9, "G": 3, "WIDE": 16, "PARTS": parts, "SCALE": 0.125}
+        sizes = {"H": 9, "G": 3, "WIDE": 16, "PARTS": parts}
+        assert dispatch.constants == {**sizes, "SCALE": 0.125, "WINDOW": 0, "TURN": 0}

@@ -40,8 +40,16 @@ def test_padding_and_what_passes_the_capacity_are_not_written(valid, capacity, w
         (0, np.zeros((3, 1, 4), np.float32), r"k must be float32\[L, 2, 4\], got float32\[3, 1, 4\]"),
         (0, np.zeros((3, 2, 4), np.int32), r"k must be float32\[L, 2, 4\], got int32"),
         (1, np.zeros((2, 2, 4), np.float32), r"v must be like k, float32\[3, 2, 4\], got float32\[2, 2, 4\]"),
-        (2, np.zeros((4, 2, 32, 2, 4), np.float32), r"cache must be float32\[P, 2, 64, G, D\], got"),
-        (2, np.zeros((4, 2, 64, 8), np.float32), r"cache must be float32\[P, 2, 64, G, D\], got"),
+        (
+            2,
+            np.zeros((4, 2, 32, 2, 4), np.float32),
+            r"cache must be float32\[P, 2, 64, G, D\], float16 of an even D, or uint32\[.., D / 32 \* 9\], got",
+        ),
+        (
+            2,
+            np.zeros((4, 2, 64, 8), np.float32),
+            r"cache must be float32\[P, 2, 64, G, D\], float16 of an even D, or uint32\[.., D / 32 \* 9\], got",
+        ),
         (3, np.zeros(4, np.float32), r"pages must be int32\[n\], got float32\[4\]"),
         (4, np.zeros(64, np.int32), r"state must be uint32\[64\], got int32\[64\]"),
     ],

@@ -54,4 +54,4 @@ def test_a_thread_takes_a_block(plain_gpu):
     _, plan = ops.embed.plan_of(plain_gpu, *specs, rows=256)
     (dispatch,) = plan.dispatches
     assert (dispatch.kernel.label, dispatch.grid) == ("embed/kernel:q8_0", (72, 1, 1))
-    assert dispatch.constants == {"N": 49_152, "K": 576}
+    assert dispatch.constants == {"N": 49_152, "K": 576, "SCALE": 1.0}

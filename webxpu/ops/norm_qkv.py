@@ -145,7 +145,7 @@ def _head_constants(d: int, heads: int, kv_heads: int, pairs: Pairs, keys: Keys,
     """The constants that the kernels which turn and store share."""
     turned = heads + (kv_heads if keys == "roped" else 0)
     half, biased = PAIRS[pairs], int(bias is not None)
-    return {"HEADS": heads, "KV_HEADS": kv_heads, "D": d, "HALF": half, "TURNED": turned, "BIAS": biased}
+    return {"HEADS": heads, "KV_HEADS": kv_heads, "D": d, "HALF": half, "TURNED": turned, "BIASED": biased}
 
 
 @rope_write.plan

@@ -15,6 +15,6 @@ fn kv_store(row: u32, i: u32, values: array<f32, STORED>) {
         // Not pack4x8snorm, which devices round in their own ways.
         let codes = vec4<i32>(floor(0.5 + 127.0 * clamp(four / scale, vec4<f32>(-1.0), vec4<f32>(1.0))));
         let bytes = bitcast<vec4<u32>>(codes) & vec4<u32>(255u);
-        cache[block + 1u + n / 4u] = bytes.x | bytes.y << 8u | bytes.z << 16u | bytes.w << 24u;
+        cache[block + 1u + n / 4u] = bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u);
     }
 }
