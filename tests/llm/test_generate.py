@@ -84,7 +84,7 @@ def test_the_gpu_is_told_what_it_has_to_know_of_a_turn() -> None:
     state = State.from_words(engine.cache.state)
     assert state == State(
         position=len(PROMPT) + 5, rows=1, step=6, done=True, seed=2**40 + 3, top_k=1, temperature=1.5, top_p=1.0,
-        min_p=0.0, capacity=100, stops=(2, GREEDY[5]),
+        min_p=0.0, capacity=100, stops=(2, GREEDY[5]), runs=6,
     )  # fmt: skip
 
 
