@@ -67,9 +67,16 @@ def penalize(
     """
     now = State.from_words(state)
     result = np.maximum(logits, BANNED)
-    _add(result, bias_ids[: now.biases], bias_values[: now.biases])
-    before = came_before(history, now)
-    ids, counts = np.unique(before[(before >= 0) & (before < len(logits))], return_counts=True)
+    add(result, bias_ids[: now.biases], bias_values[: now.biases])
+    punish(result, came_before(history, now), now)
+    if dry_ids is not None:
+        add(result, dry_ids, -dry_values)
+    return result
+
+
+def punish(result: NDArray[np.float32], before: NDArray[np.int32], now: State) -> None:
+    """Changes the logits of ids that came before, as the options of the state have it."""
+    ids, counts = np.unique(before[(before >= 0) & (before < len(result))], return_counts=True)
     values = result[ids]
     repetition = np.float32(now.repetition)
     with np.errstate(over="ignore"):  # what is banned stays so
@@ -78,13 +85,10 @@ def penalize(
     result[ids] = np.where(values > BANNED, np.maximum(changed, BANNED), BANNED)
     if now.no_repeat:
         again = repeats(before, now.no_repeat)
-        result[again[(again >= 0) & (again < len(logits))]] = BANNED
-    if dry_ids is not None:
-        _add(result, dry_ids, -dry_values)
-    return result
+        result[again[(again >= 0) & (again < len(result))]] = BANNED
 
 
-def _add(logits: NDArray[np.float32], ids: NDArray[np.int32], values: NDArray[np.float32]) -> None:
+def add(logits: NDArray[np.float32], ids: NDArray[np.int32], values: NDArray[np.float32]) -> None:
     """Adds to the logits of some ids; nothing falls below BANNED, and nothing comes up from there."""
     fits = (ids >= 0) & (ids < len(logits))
     ids, values = ids[fits], values[fits]

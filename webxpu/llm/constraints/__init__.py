@@ -1,0 +1,77 @@
+"""What may come next: rules that a reply follows, looked at before each token is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webxpu.errors import ShapeError
+
+NOTHING_ALLOWED = "constraint allows no token to follow this prefix"
+_WORD_BITS = 32
+
+
+class ConstraintError(ValueError):
+    """A prefix that no reply under the constraint begins with, or that nothing may follow."""
+
+
+class Constraint(Protocol):
+    """A rule for replies. What it says depends on the prefix alone, so one instance serves any number of generations;
+    it may remember what it worked out for a prefix."""
+
+    def allowed(self, prefix: Sequence[int]) -> Collection[int] | None:
+        """The ids that may follow the ids generated so far: None for any, never none at all while the reply is to go
+        on. Raises ConstraintError for a prefix that the rule rules out."""
+        ...
+
+
+class Candidates:
+    """A constraint from a function that picks among the whole vocabulary.
+
+    vocab    how many ids there are
+    permits  called with the prefix and one id, says whether the id may follow
+    """
+
+    def __init__(self, vocab: int, permits: Callable[[Sequence[int], int], bool]) -> None:
+        if vocab < 1:
+            raise ShapeError(f"Candidates: vocab must be at least 1, got {vocab}")
+        self._ids = range(vocab)
+        self._permits = permits
+
+    def allowed(self, prefix: Sequence[int]) -> list[int]:
+        return [token for token in self._ids if self._permits(prefix, token)]
+
+
+def allowed_ids(constraint: Constraint, prefix: Sequence[int], vocab: int) -> Collection[int] | None:
+    """What a constraint allows, checked: None for any token, else at least one id, all within the vocabulary.
+
+    Raises ConstraintError where nothing may follow, ShapeError for an id that the vocabulary lacks.
+    """
+    allowed = constraint.allowed(prefix)
+    if allowed is None:
+        return None
+    if not len(allowed):
+        raise ConstraintError(NOTHING_ALLOWED)
+    _as_ids(allowed, vocab)
+    return allowed
+
+
+def allowed_mask(allowed: Iterable[int], vocab: int) -> NDArray[np.uint32]:
+    """The (ceil(vocab / 32),) words that `webxpu.ops.mask` takes: bit i % 32 of word i / 32 is 1 where id i is allowed.
+
+    Raises ShapeError for an id that the vocabulary lacks.
+    """
+    bits = np.zeros(-(-vocab // _WORD_BITS) * _WORD_BITS, np.uint8)
+    bits[_as_ids(allowed, vocab)] = 1
+    return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def _as_ids(allowed: Iterable[int], vocab: int) -> NDArray[np.int64]:
+    ids = np.fromiter(allowed, np.int64)
+    wrong = ids[(ids < 0) | (ids >= vocab)]
+    if wrong.size:
+        raise ShapeError(f"constraint: allowed must be ids from 0 to {vocab - 1}, got {wrong[0]}")
+    return ids
