@@ -1,4 +1,4 @@
-// with: weights
+// with: weights before
 // One thread computes four rows and adds the residual, without a barrier: it multiplies each head's parts by the weights
 // first and joins them then. D is a multiple of 32.
 // Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
@@ -63,6 +63,6 @@ fn main(
         total += select(sums / weight, vec4<f32>(), weight == 0.0);
     }
     for (var i = 0u; i < 4u; i++) {
-        out[rows[i]] = residual[rows[i]] + total[i];
+        out[rows[i]] = before(rows[i]) + total[i];
     }
 }

@@ -1,4 +1,4 @@
-// with: weights x_quads block joined
+// with: weights x_quads block joined before
 enable subgroups;
 requires subgroup_id;
 // A workgroup joins the parts of attention into workgroup memory, then each of its subgroups computes one row and adds
@@ -29,7 +29,7 @@ fn main(
     @builtin(subgroup_size) lanes: u32,
 ) {
     let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N - 1u);
-    let before = residual[row];
+    let start = before(row);
     let early = unpack32(row, min(lane, blocks() - 1u));
     for (var quad = subgroup * lanes + lane; quad < K / 4u; quad += THREADS) {
         x[quad] = joined(quad);
@@ -53,6 +53,6 @@ fn main(
     }
     let total = subgroupAdd(sum);
     if (lane == 0u) {
-        out[row] = before + total;
+        out[row] = start + total;
     }
 }

@@ -1,4 +1,4 @@
-// with: weights x_quads block joined
+// with: weights x_quads block joined before
 // A workgroup joins the parts of attention into workgroup memory, then each of its 64 threads computes one row and adds
 // the residual.
 // Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
@@ -34,5 +34,5 @@ fn main(
     for (var block = 0u; block < blocks(); block++) {
         sum += dot32(row, block, load_block(block));
     }
-    out[row] = residual[row] + sum;
+    out[row] = before(row) + sum;
 }

@@ -1,4 +1,4 @@
-// with: weights
+// with: weights before
 // attend.cpu.wgsl for a few rows, one after the other: one thread computes four columns of each. D is a multiple of 32.
 // Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (ROWS, H, PARTS, D), stats
 // (ROWS, H, PARTS) of max and sum, residual (ROWS, N), out (ROWS, N).
@@ -70,7 +70,7 @@ fn main(
             total += select(sums / weight, vec4<f32>(), weight == 0.0);
         }
         for (var i = 0u; i < 4u; i++) {
-            out[row * N + columns[i]] = residual[row * N + columns[i]] + total[i];
+            out[row * N + columns[i]] = before(row * N + columns[i]) + total[i];
         }
     }
 }

@@ -1,4 +1,4 @@
-// with: weights x_rows joined
+// with: weights x_rows joined before
 enable subgroups;
 requires subgroup_id;
 // attend.subgroups.wgsl for a few rows, each with its sums in the same order. A workgroup joins the parts of AT_ONCE rows at
@@ -63,7 +63,7 @@ fn main(
             let total = subgroupAdd(sums[row]);
             if (lane == 0u) {
                 let at = (first + row) * N + column;
-                out[at] = residual[at] + total;
+                out[at] = before(at) + total;
             }
         }
         workgroupBarrier();

@@ -1,4 +1,4 @@
-// with: weights x_rows joined
+// with: weights x_rows joined before
 // attend.wgsl for a few rows, each with its sums in the same order. A workgroup joins the parts of AT_ONCE rows at a time
 // into workgroup memory; each of its 64 threads computes one column of all of them.
 // Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (ROWS, H, PARTS, D), stats
@@ -41,7 +41,7 @@ fn main(
         }
         for (var row = 0u; row < count; row++) {
             let at = (first + row) * N + column;
-            out[at] = residual[at] + sums[row];
+            out[at] = before(at) + sums[row];
         }
         workgroupBarrier();
     }

@@ -1,4 +1,4 @@
-// with: weights x_quads block
+// with: weights x_quads block before
 enable subgroups;
 requires subgroup_id;
 // A subgroup computes one row and adds the residual; a lane takes two blocks of 32 at a time, so that both are loaded
@@ -22,7 +22,7 @@ fn main(
     @builtin(subgroup_size) lanes: u32,
 ) {
     let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N - 1u);
-    let before = residual[row];
+    let start = before(row);
     var sum = 0.0;
     for (var block = lane; block < blocks(); block += 2u * lanes) {
         let second = min(block + lanes, blocks() - 1u);
@@ -31,6 +31,6 @@ fn main(
     }
     let total = subgroupAdd(sum);
     if (lane == 0u) {
-        out[row] = before + total;
+        out[row] = start + total;
     }
 }

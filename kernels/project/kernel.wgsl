@@ -1,4 +1,4 @@
-// with: weights x_quads block
+// with: weights x_quads block before
 // One thread computes UNITS (1, 2 or 4) rows and adds the residual, without a barrier; x is loaded once for all of them.
 // Reference: webxpu/ops/project.py. weights (N, K), x (1, K), residual (1, N), out (1, N). K is a multiple of 4.
 
@@ -34,6 +34,6 @@ fn main(
         }
     }
     for (var u = 0u; u < UNITS; u++) {
-        out[rows[u]] = residual[rows[u]] + sums[u];
+        out[rows[u]] = before(rows[u]) + sums[u];
     }
 }

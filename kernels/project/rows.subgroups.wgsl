@@ -1,4 +1,4 @@
-// with: weights x_rows
+// with: weights x_rows before
 enable subgroups;
 requires subgroup_id;
 // kernel.subgroups.wgsl for a few rows of x, each with its sums in the same order: a subgroup computes one column of all
@@ -34,7 +34,7 @@ fn main(
     for (var row = 0u; row < ROWS; row++) {
         let total = subgroupAdd(sums[row]);
         if (lane == 0u) {
-            out[row * N + column] = residual[row * N + column] + total;
+            out[row * N + column] = before(row * N + column) + total;
         }
     }
 }

@@ -1,4 +1,4 @@
-// with: weights x_rows
+// with: weights x_rows before
 // kernel.wgsl for a few rows of x, each with its sums in the same order: one thread computes UNITS (1, 2 or 4) columns of
 // all of them.
 // Reference: webxpu/ops/project.py. weights (N, K), x (ROWS, K), residual (ROWS, N), out (ROWS, N). K is a multiple of 4.
@@ -40,7 +40,7 @@ fn main(
     for (var row = 0u; row < ROWS; row++) {
         for (var u = 0u; u < UNITS; u++) {
             let at = row * N + columns[u];
-            out[at] = residual[at] + sums[row][u];
+            out[at] = before(at) + sums[row][u];
         }
     }
 }

@@ -17,6 +17,13 @@ def test_it_is_torchs_linear_and_the_residual(golden):
     np.testing.assert_allclose(out, golden("project.out"), rtol=1e-5, atol=1e-6)
 
 
+def test_without_a_residual_it_is_torchs_linear(golden):
+    weight, x, residual = golden("project.weight"), golden("layer.x"), golden("project.residual")
+    np.testing.assert_allclose(ops.project(weight, x), golden("project.out") - residual, rtol=1e-4, atol=1e-6)
+    acc, stats = x.reshape(len(x), 1, 1, -1), np.tile(np.float32([0, 1]), (len(x), 1, 1, 1))
+    np.testing.assert_allclose(ops.attend_project(weight, acc, stats), ops.project(weight, x), rtol=1e-6)
+
+
 def test_the_parts_of_attention_are_joined_first(golden):
     # Two heads of width 4 and one of them cut into parts: (a e^2 + b) / (e^2 + 1) and c, by hand.
     acc = np.arange(1, 17, dtype=np.float32).reshape(1, 2, 2, 4)
@@ -58,7 +65,7 @@ def test_one_row_is_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_
     for gpu, units, groups in [(plain_gpu, 1, 9), (cpu_gpu, 4, 3)]:
         (dispatch,) = ops.project.plan_of(gpu, *specs(weight, (1, 1536), (1, 576)))[1].dispatches
         assert (dispatch.kernel.label, dispatch.grid) == ("project/kernel:q4_1", (groups, 1, 1))
-        assert dispatch.constants == {"N": 576, "K": 1536, "UNITS": units}
+        assert dispatch.constants == {"N": 576, "K": 1536, "ADDS": 1, "UNITS": units}
     _, many = ops.project.plan_of(wide_gpu, *specs(weight, (10, 1536), (10, 576)))
     assert labels(many) == ["matmul/linear:q4_1", "matmul/sum", "elementwise/kernel"]
     assert many.scratch == [Spec((10, 576), "float32"), Spec((8, 10, 576), "float32")]
@@ -83,7 +90,7 @@ def test_as_many_rows_of_attention_are_joined_at_once_as_workgroup_memory_holds(
             assert (dispatch.constants["ROWS"], dispatch.constants["AT_ONCE"]) == (rows, at_once)
     (dispatch,) = attend_plan(cpu_gpu, 9, 64, 9).dispatches
     assert dispatch.kernel.label == "project/attend_rows.cpu:q8_0"
-    assert dispatch.constants == {"N": 64, "K": 576, "D": 64, "PARTS": 4, "ROWS": 9}
+    assert dispatch.constants == {"N": 64, "K": 576, "D": 64, "PARTS": 4, "ROWS": 9, "ADDS": 1}
 
 
 def attend_plan(gpu, h, d, rows=1, parts=4):

@@ -31,6 +31,11 @@ def _no_keys() -> tuple[Any, ...]:
     return weight, acc, stats, residual
 
 
+def _alone(make: Any, *shape: Any) -> tuple[Any, ...]:
+    """Without a residual."""
+    return *make(*shape)[:-1], None
+
+
 _TYPES = ("f32", *MANY_CASES)
 
 CASES = [
@@ -43,6 +48,13 @@ CASES = [
     Case("attend_project", "q8-65x3x4x20", partial(_attend, "q8", 1, 65, 3, 4, 20)),
     Case("project", "q5_0-65x96", partial(_project, "q5_0", 1, 65, 96)),
     Case("project", "q6_k-65x512", partial(_project, "q6_k", 1, 65, 512)),
+    *(
+        Case("project", f"q4_1-{n}-rows-alone", partial(_alone, _project, "q4_1", n, 65, 96)) for n in (1, 3, 10)
+    ),
+    *(
+        Case("attend_project", f"q8_0-{n}-rows-alone", partial(_alone, _attend, "q8_0", n, 65, 3, 2, 32))
+        for n in (1, 3, 10)
+    ),
     *(Case("project", f"{t}-{n}-rows", partial(_project, t, n, 65, 96)) for t, n in [("q4_1", 2), ("f32", 9)]),
     Case("project", "q8_0-rows-of-2080", partial(_project, "q8_0", 5, 64, 2080)),
     *(Case("project", f"{t}-rows", partial(_project, t, 10, 33, 64)) for t in ("f32", "q4_0")),

@@ -1,4 +1,4 @@
-"""A linear layer whose result is added to a residual; for attention it also joins the parts split over keys."""
+"""A linear layer whose result may be added to a residual; for attention it also joins the parts split over keys."""
 
 from __future__ import annotations
 
@@ -24,51 +24,60 @@ BLOCK = 32
 
 
 @op
-def project(weight: Any, x: Any, residual: Any) -> Any:
+def project(weight: Any, x: Any, residual: Any = None) -> Any:
     """`residual + torch.nn.functional.linear(x, weight)`.
 
     weight    (N, K) float32 or Blocks
     x         (L, K) float32, K a multiple of 4
-    residual  (L, N) float32
+    residual  (L, N) float32; None adds nothing
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
 
     Up to L == 9 a GPU gives each row the bits that it has alone. Raises ShapeError.
     """
-    return linear(x, weight) + residual
+    return _added(linear(x, weight), residual)
 
 
-def _check(op_name: str, weight: Spec, rows: int, k: int, residual: Spec) -> Spec:
+def _added(product: Any, residual: Any) -> Any:
+    return product if residual is None else product + residual
+
+
+def _check(op_name: str, weight: Spec, rows: int, k: int, residual: Spec | None) -> Spec:
     n, width = check_weight(op_name, weight)
     check(width == k, op_name, "weight", f"(N, {k}) like the rows of x", weight)
     wanted = Spec((rows, n), "float32")
-    check(residual == wanted, op_name, "residual", str(wanted), residual)
+    check(residual in (None, wanted), op_name, "residual", str(wanted), residual)
     return wanted
 
 
 @project.spec
-def _(weight: Spec, x: Spec, residual: Spec) -> Spec:
+def _(weight: Spec, x: Spec, residual: Spec | None = None) -> Spec:
     fits = x.dtype == "float32" and len(x.shape) == 2 and x.shape[1] % 4 == 0
     check(fits, "project", "x", "float32[L, K] with K a multiple of 4", x)
     return _check("project", weight, x.shape[0], x.shape[1], residual)
 
 
 @project.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec) -> Plan:
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec | None = None) -> Plan:
     rows = x.shape[0]
     if not 1 <= rows <= DECODE_ROWS:
+        if residual is None:
+            c = compose(gpu, weight, x)
+            c.call(linear, c.args[1], c.args[0], into=[out(0)])
+            return c.plan()
         c = compose(gpu, weight, x, residual)
         (product,) = c.call(linear, c.args[1], c.args[0])
         c.call(elementwise, product, c.args[2], into=[out(0)], kind="add")
         return c.plan()
     n, k = weight.shape
     kernel = resolve(gpu, "project", entry_of("kernel", rows), weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, **rows_of(rows)}
+    constants = {"N": n, "K": k, **rows_of(rows), "ADDS": int(residual is not None)}
     if kernel.features:
         columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)
         columns = PORTABLE_THREADS * constants["UNITS"]
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // columns)))])
+    bindings = [arg(0), arg(1), arg(1 if residual is None else 2), out(0)]
+    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // columns)))])
 
 
 def entry_of(entry: str, rows: int) -> str:
@@ -94,28 +103,28 @@ def units_of(gpu: Gpu, most: int) -> int:
 
 
 @op
-def attend_project(weight: Any, acc: Any, stats: Any, residual: Any) -> Any:
+def attend_project(weight: Any, acc: Any, stats: Any, residual: Any = None) -> Any:
     """`residual + linear(attend_combine(acc, stats), weight)`: the output projection of attention.
 
     weight    (N, H * D) float32 or Blocks
     acc       (L, H, parts, D) float32, and
     stats     (L, H, parts, 2) float32: what `attend` returns
-    residual  (L, N) float32
+    residual  (L, N) float32; None adds nothing
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
 
     Up to L == 9 a GPU gives each row the bits that it has alone. Raises ShapeError.
     """
-    return linear(attend_combine(acc, stats), weight) + residual
+    return _added(linear(attend_combine(acc, stats), weight), residual)
 
 
 @attend_project.spec
-def _(weight: Spec, acc: Spec, stats: Spec, residual: Spec) -> Spec:
+def _(weight: Spec, acc: Spec, stats: Spec, residual: Spec | None = None) -> Spec:
     rows, heads, _, d = check_parts("attend_project", acc, stats)
     return _check("attend_project", weight, rows, heads * d, residual)
 
 
 @attend_project.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec, residual: Spec) -> Plan:
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec, residual: Spec | None = None) -> Plan:
     n, k = weight.shape
     rows, _, parts, d = acc.shape
     kernel = resolve(gpu, "project", entry_of("attend", rows), weights=weight_part(weight.dtype, weight.shape))
@@ -123,13 +132,13 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec,
     at_once = gpu.limits["maxComputeWorkgroupStorageSize"] // (k * 4) if k else 0
     fits = d % BLOCK == 0 if on_cpu else at_once >= 1
     if not 1 <= rows <= DECODE_ROWS or not fits:
-        c = compose(gpu, weight, acc, stats, residual)
+        c = compose(gpu, weight, acc, stats, *([residual] if residual else []))
         (joined,) = c.call(attend_combine, c.args[1], c.args[2])
-        c.call(project, c.args[0], joined, c.args[3], into=[out(0)])
+        c.call(project, c.args[0], joined, *c.args[3:], into=[out(0)])
         return c.plan()
-    constants = {"N": n, "K": k, "D": d, "PARTS": parts, **rows_of(rows)}
+    constants = {"N": n, "K": k, "D": d, "PARTS": parts, **rows_of(rows), "ADDS": int(residual is not None)}
     if rows > 1 and not on_cpu:
         constants["AT_ONCE"] = min(rows, at_once)
     columns = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_THREADS
-    bindings = [arg(0), arg(1), arg(2), arg(3), out(0)]
+    bindings = [arg(0), arg(1), arg(2), arg(2 if residual is None else 3), out(0)]
     return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // columns)))])
