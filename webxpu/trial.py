@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from webxpu import ops
@@ -48,8 +49,9 @@ class Trial:
 
     def pairs(self, result: Result) -> list[Pair]:
         """What was computed beside what was wanted: the outputs, then the arguments that the op writes."""
-        written = [(array, self.args[i]) for i, array in result.written.items()]
-        return [*zip(result.outputs, self.wanted(), strict=True), *written]
+        wanted, decode = self.wanted(), self.case.decode or np.asarray
+        written = [(decode(array), decode(self.args[i])) for i, array in result.written.items()]
+        return [*zip(result.outputs, wanted, strict=True), *written]
 
 
 def prepare(case: Case, gpu: Gpu, *, every: bool = True) -> Trial:

@@ -52,7 +52,8 @@ EXACT = Tolerance(0.0, 0.0, "values are moved, counted, or rounded once on both 
 @dataclass(frozen=True)
 class Case:
     """One call of an op. `make` builds the positional arguments when they are needed; `quick` cases are the ones that
-    `check()` runs on a user's device; `tolerance` is set only where it differs from the module's."""
+    `check()` runs on a user's device; `tolerance` is set only where it differs from the module's; `decode` gives the
+    values of a written argument whose words are no numbers."""
 
     op: str
     name: str
@@ -60,6 +61,7 @@ class Case:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     quick: bool = False
     tolerance: Tolerance | None = None
+    decode: Callable[[NDArray[Any]], NDArray[Any]] | None = None
 
     def __str__(self) -> str:
         return f"{self.op}-{self.name}"

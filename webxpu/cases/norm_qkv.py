@@ -14,7 +14,7 @@ from webxpu.cases.project import weight_of
 from webxpu.llm.state import State
 from webxpu.ops.norm_qkv import norm_qkv, rope_write
 from webxpu.ops.rope import rope_table
-from webxpu.quant.kv import BLOCK
+from webxpu.quant.kv import BLOCK, restored
 
 TOLERANCE = Tolerance(1e-5, 1e-5, "worst 3.6e-6 absolute at K = 576 on SwiftShader, where a sum cancels")
 
@@ -85,6 +85,7 @@ def _held_case(
         op, f"{kv}-{rows}-rows-{h}.{g}.{d}-{pairs}{more}",
         partial(_held, kv, op, rows, h, g, d, valid, bias, norm, options), options,
         quick=kv == "q8" and norm and op == "norm_qkv", tolerance=F16 if kv == "f16" else None,
+        decode=restored if kv == "q8" else None,
     )  # fmt: skip
 
 
