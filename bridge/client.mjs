@@ -20,7 +20,11 @@
  * | chat          | messages, options of chat.stream               | {text, prompt_ids, ids, finish_reason,          |
  * |               |                                                | reused_tokens, load_ms, prefill_ms, ...}        |
  * | generate      | prompt: text or ids; options of model.generate | the same                                        |
- * | abort         | target: the id of a chat or generate           | none: it ends with finish_reason "abort"        |
+ * | abort         | target: the id of a chat, generate or load     | none: a reply ends with finish_reason "abort",  |
+ * |               |                                                | a load with the error AbortError                |
+ * | cached        |                                                | [{url, nbytes, total_bytes, complete}]: files   |
+ * |               |                                                | that loads have kept in the browser's storage   |
+ * | forget        | url: an address, or null for all               | how many of them were removed                   |
  * | tokens        | of: text, add_special; or ids                  | ids, or their text                              |
  * | check         | quick: false runs every case; only: ops' names | {passed, cases, runs, rows, failures, ...}      |
  * | info          |                                                | {adapter, features, target, limits, model, ...} |
@@ -34,6 +38,7 @@
  * | error           | id, name, message                    | instead; the name is a class of webxpu/errors.py or     |
  * |                 |                                      | another exception's                                     |
  * | lost            | message                              | the browser took the GPU away; load a model again       |
+ * | warning         | message                              | the files of a load can't be kept; it goes on           |
  */
 
 /**
@@ -71,7 +76,7 @@ export async function start({ base = SITE, pyodide = "pyodide/", tokenizers = "v
 
 /**
  * A worker with at most one model. Events: "lost" (detail.message: why) when the GPU is gone, "info" (detail: what
- * `info` gives) when a model was loaded.
+ * `info` gives) when a model was loaded, "warning" (detail.message) when a model's files can't be kept.
  */
 export class Client extends EventTarget {
   /** @type {Worker} */
@@ -81,6 +86,7 @@ export class Client extends EventTarget {
   /** @type {Set<number>} ids of replies that run */
   #running = new Set();
   #count = 0;
+  #asked = false;
 
   /** @param {Worker} worker */
   constructor(worker) {
@@ -95,15 +101,25 @@ export class Client extends EventTarget {
   }
 
   /**
-   * Loads a model, or another one in its place; where that fails, the one before goes on answering.
+   * Loads a model, or another one in its place; where that fails, the one before goes on answering. Files from the
+   * network are kept in the browser's storage, unless `cache` is false.
    * @param {Source} source
-   * @param {{onProgress?: (progress: Progress) => void, device?: object, [option: string]: any}} [options]
+   * @param {{onProgress?: (progress: Progress) => void, signal?: AbortSignal, device?: object,
+   *          [option: string]: any}} [options]
    *   device: options of open_device; the others are those of load, such as context_tokens
    * @returns {Promise<any>} as `info`
    */
-  async load(source, { onProgress, device = {}, ...options } = {}) {
+  async load(source, { onProgress, signal, device = {}, ...options } = {}) {
+    signal?.throwIfAborted();
     onProgress?.({ stage: "python", loaded: 0, total: 0 });
-    const info = await this.send("load", { source: addressOf(source), device, options }, { onProgress });
+    if ("url" in source && options.cache !== false) this.#askToKeep();
+    const id = ++this.#count;
+    const abort = () => this.#post({ type: "abort", target: id });
+    signal?.addEventListener("abort", abort, { once: true });
+    const content = { source: addressOf(source), device, options };
+    const info = await this.send("load", content, { onProgress }, id).finally(() =>
+      signal?.removeEventListener("abort", abort),
+    );
     this.dispatchEvent(new CustomEvent("info", { detail: info }));
     return info;
   }
@@ -129,6 +145,23 @@ export class Client extends EventTarget {
   /** Ends every reply that runs; each ends with finishReason "abort". */
   abort() {
     for (const target of this.#running) this.#post({ type: "abort", target });
+  }
+
+  /** Asks the browser once not to remove what loads keep when the disk is full; a worker can't ask. */
+  #askToKeep() {
+    if (!this.#asked) navigator.storage?.persist?.().catch(() => {});
+    this.#asked = true;
+  }
+
+  /** Files that loads have kept. @returns {Promise<{url: string, nbytes: number, total_bytes: number,
+   *  complete: boolean}[]>} */
+  cached() {
+    return this.send("cached");
+  }
+
+  /** Removes a kept file or, without an address, all; says how many. @param {string} [url] @returns {Promise<number>} */
+  forget(url) {
+    return this.send("forget", { url: url === undefined ? null : new URL(url, document.baseURI).href });
   }
 
   /** The ids of a text, or the text of ids. @param {string | number[]} of @param {{add_special?: boolean}} [options] */
@@ -203,7 +236,7 @@ export class Client extends EventTarget {
 
   /** @param {any} message */
   #receive({ id, type, ...content }) {
-    if (type === "lost") return this.dispatchEvent(new CustomEvent("lost", { detail: content }));
+    if (type === "lost" || type === "warning") return this.dispatchEvent(new CustomEvent(type, { detail: content }));
     const waiting = this.#waiting.get(id);
     if (type === "progress") return waiting?.onProgress?.(content);
     if (type === "piece") return waiting?.onPiece?.(content);

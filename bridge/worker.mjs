@@ -22,7 +22,8 @@ async function start({ pyodide: folder, tokenizers }) {
   const { loadPyodide } = await import(`${folder}pyodide.mjs`);
   const [pyodide, library] = await Promise.all([loadPyodide({ indexURL: folder }), import(tokenizers)]);
   const onLost = (/** @type {number} */ _, /** @type {string} */ message) => post({ type: "lost", message });
-  bridge = await boot((name) => import(`./${name}`), { tokenizers: library, onLost });
+  const onWarning = (/** @type {string} */ message) => post({ type: "warning", message });
+  bridge = await boot((name) => import(`./${name}`), { tokenizers: library, onLost, onWarning });
   pyodide.registerJsModule("webxpu_bridge", bridge);
   await pyodide.loadPackage(["webxpu"], { messageCallback: () => {} });
   python = pyodide.pyimport("webxpu.worker");
@@ -39,7 +40,7 @@ async function request(id, message) {
   const progress = (/** @type {string} */ stage, /** @type {number} */ loaded, /** @type {number} */ total) =>
     post({ id, type: "progress", stage, loaded, total });
   try {
-    answer(id, JSON.parse(await python.request(JSON.stringify(message), progress)));
+    answer(id, JSON.parse(await python.request(JSON.stringify({ id, ...message }), progress)));
   } finally {
     if (file) bridge.forgetFile(message.source.slice(5));
   }

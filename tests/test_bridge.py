@@ -107,7 +107,7 @@ def promise(value):
 
 
 @pytest.mark.parametrize(
-    "name", ["OutOfMemory", "DeviceLost", "DeviceError", "KernelError", "Unsupported", "FetchError"]
+    "name", ["OutOfMemory", "DeviceLost", "DeviceError", "KernelError", "Unsupported", "FetchError", "FileChanged"]
 )
 def test_an_error_of_the_bridge_is_raised_as_its_class(bridge, script, name):
     cause = JsException(name, "what happened")
@@ -142,6 +142,66 @@ def test_a_range_comes_back_as_bytes(bridge, script):
     got = asyncio.run(bridge.fetch_range({"url": "u"}, 0, 4))
     assert got == {"bytes": b"GGUF", "total": 9, "etag": None}
     assert script.seen == [("fetchRange", ('{"url": "u"}', 0, 4))]
+
+
+def test_loads_and_kept_files_cross_as_numbers_and_lists(bridge, script):
+    file = {"url": "u", "bytes": 3, "total": 4, "complete": False}
+    script.answers = {
+        "beginLoad": 7,
+        "endLoad": JsProxy({"cachedBytes": 1, "fetchedBytes": 2, "warnings": ["w"]}),
+        "cached": promise(JsProxy([file])),
+        "forget": promise(1),
+    }
+    assert bridge.begin_load({"cache": False}) == 7
+    assert bridge.end_load(7) == {"cachedBytes": 1, "fetchedBytes": 2, "warnings": ["w"]}
+    assert asyncio.run(bridge.cached()) == [file]
+    assert (asyncio.run(bridge.forget("u")), asyncio.run(bridge.forget(None))) == (1, 1)
+    called = [("beginLoad", ('{"cache": false}',)), ("endLoad", (7,)), ("cached", ()), ("forget", ("u",))]
+    assert script.seen == [*called, ("forget", ())]
+
+
+UNDONE = {
+    "openDevice": (lambda bridge: bridge.open_device({}), JsProxy({"device": 3}), ("closeDevice", (3,))),
+    "compile": (lambda bridge: bridge.compile(1, {}), 9, ("freeProgram", (9,))),
+    "fetchRange": (lambda bridge: bridge.fetch_range({"url": "u", "load": 5}, 0, 4), None, ("abortLoad", (5,))),
+    "upload": (
+        lambda bridge: bridge.upload(1, {"source": {"url": "u", "load": 5}, "onProgress": print}),
+        JsException("AbortError", "aborted"),
+        ("abortLoad", (5,)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNDONE)
+def test_a_cancelled_task_waits_for_javascript_and_undoes_what_it_made(bridge, script, name):
+    work, answer, undoing = UNDONE[name]
+    proxies = []
+
+    async def run():
+        gate = asyncio.Event()
+
+        async def settle():
+            await gate.wait()
+            proxies.extend(Proxy.alive)  # what JavaScript may still call
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        script.answers = {name: lambda *_: settle()}
+        task = asyncio.ensure_future(work(bridge))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.sleep(0.01)
+        assert not task.done()
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert [call[0] for call in script.seen] == [name, undoing[0]]
+    assert script.seen[1] == undoing
+    assert len(proxies) == (name == "upload")
+    assert Proxy.alive == []
 
 
 def test_the_bytes_of_writes_cross_as_views_that_die_with_the_call(bridge, script):

@@ -13,6 +13,8 @@ import pytest
 from webxpu import worker
 from webxpu.errors import FormatError
 from webxpu.gpu.target import Gpu
+from webxpu.llm.source import LoadReport
+from webxpu.stored import StoredFile
 
 
 @dataclass
@@ -76,6 +78,7 @@ class FakeModel:
         self.config, self.capacity = SimpleNamespace(architecture="llama"), 64
         self.tokenizer, self.load_ms = FakeTokenizer(), 12.5
         self.template = SimpleNamespace(render=lambda messages, **_: "".join(m["content"] for m in messages))
+        self.loaded = LoadReport(3, 4, ("no room",))
         self.freed = self.was_reset = False
 
     def generate(self, ids, **options):
@@ -136,7 +139,9 @@ def test_a_model_is_loaded_with_its_options_and_described(made):
     }
     got = ask(message, lambda *stage: stages.append(stage))
     assert stages == [("header", 0, 0), ("download", 5, 10), ("download", 10, 10), ("compile", 10, 10)]
-    assert got["value"]["model"] == {"architecture": "llama", "context_tokens": 64, "load_ms": 12.5, "chats": True}
+    model = {"architecture": "llama", "context_tokens": 64, "load_ms": 12.5, "chats": True}
+    report = {"cached_bytes": 3, "fetched_bytes": 4, "warnings": ["no room"]}
+    assert got["value"]["model"] == {**model, **report}
     assert got["value"]["adapter"] == {"vendor": "v"}
     assert got["value"]["limits"] == {"maxBufferSize": 9}
     assert made.devices[0].options == {"limits": "default"}
@@ -243,3 +248,40 @@ def test_an_unknown_request_and_a_fault_are_errors_too(made, capsys):
     assert ask({"type": "dance"})["error"]["message"].endswith("got 'dance'")
     assert ask({"type": "load"})["error"] == {"name": "KeyError", "message": "'source'"}
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_load_is_aborted_by_its_number_and_the_model_before_stays(made, monkeypatch):
+    load()
+
+    async def run():
+        async def endless(source, *, device, progress, **options):
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(worker, "load", endless)
+        message = {"id": 7, "type": "load", "source": "https://n", "device": {}, "options": {}}
+        asked = asyncio.ensure_future(worker.request(json.dumps(message), lambda *_: None))
+        await asyncio.sleep(0.01)
+        worker.abort(6)
+        await asyncio.sleep(0.01)
+        assert not asked.done()
+        worker.abort(7)
+        return json.loads(await asked)
+
+    assert asyncio.run(run()) == {"error": {"name": "AbortError", "message": "load: it was aborted"}}
+    assert [device.closed for device in made.devices] == [False, True]
+    assert worker._loads == {}
+    assert ask({"type": "info"})["value"]["model"] is not None
+
+
+def test_kept_files_are_listed_and_forgotten(monkeypatch):
+    async def cached():
+        return [StoredFile("https://m", 3, 4, complete=False)]
+
+    async def forget(url):
+        return 1 if url == "https://m" else 0
+
+    monkeypatch.setattr(worker, "cached", cached)
+    monkeypatch.setattr(worker, "forget", forget)
+    file = {"url": "https://m", "nbytes": 3, "total_bytes": 4, "complete": False}
+    assert ask({"type": "cached"}) == {"value": [file]}
+    assert ask({"type": "forget", "url": "https://m"}) == {"value": 1}

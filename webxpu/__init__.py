@@ -27,18 +27,22 @@ if TYPE_CHECKING:
     from webxpu.llm.model import load as load
     from webxpu.quant.ggml import Blocks as Blocks
     from webxpu.self_check import check as check
+    from webxpu.stored import cached as cached
+    from webxpu.stored import forget as forget
 
 _MODULES = ("errors", "ops")
 _HOMES = {
     "Blocks": "webxpu.quant.ggml",
     "Chat": "webxpu.chat.session",
     "Tensor": "webxpu.gpu.tensor",
+    "cached": "webxpu.stored",
     "check": "webxpu.self_check",
+    "forget": "webxpu.stored",
     "load": "webxpu.llm.model",
     "open_device": "webxpu.gpu.device",
 }
 
-__all__ = ["Blocks", "Chat", "Tensor", "check", "errors", "load", "open_device", "ops"]
+__all__ = ["Blocks", "Chat", "Tensor", "cached", "check", "errors", "forget", "load", "open_device", "ops"]
 
 
 def __getattr__(name: str) -> Any:

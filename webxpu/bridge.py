@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,9 @@ async (sources) => {
 
 async def open_device(options: Mapping[str, Any]) -> dict[str, Any]:
     await _ready()
-    return await _report("openDevice", json.dumps(dict(options)))
+    opening = _await("openDevice", json.dumps(dict(options)))
+    report: dict[str, Any] = await _to_its_end(opening, undo=lambda opened: close_device(opened["device"]))
+    return report
 
 
 def close_device(device: int) -> None:
@@ -81,7 +83,8 @@ async def read_into(buffer: int, offset: int, target: NDArray[np.uint8]) -> None
 
 
 async def compile(device: int, program: Mapping[str, Any]) -> int:
-    return int(await _await("compile", device, json.dumps(program, default=_number)))
+    compiling = _await("compile", device, json.dumps(program, default=_number))
+    return int(await _to_its_end(compiling, undo=free_program))
 
 
 def run_now(device: int, program: Mapping[str, Any]) -> None:
@@ -130,10 +133,36 @@ async def close_loop(loop: int) -> dict[str, Any]:
     return await _report("closeLoop", loop)
 
 
+def begin_load(options: Mapping[str, Any]) -> int:
+    """A load: sources with this handle as "load" are read in one version and, where "cache" is true, kept."""
+    return int(_call("beginLoad", json.dumps(dict(options))))
+
+
+def end_load(load: int) -> dict[str, Any]:
+    """{"cachedBytes", "fetchedBytes", "warnings"}."""
+    report: dict[str, Any] = _plain(_call("endLoad", load))
+    return report
+
+
+async def cached() -> list[dict[str, Any]]:
+    """{"url", "bytes", "total", "complete"} of each file that is kept."""
+    await _ready()
+    files: list[dict[str, Any]] = await _await("cached")
+    return files
+
+
+async def forget(url: str | None) -> int:
+    """Removes one kept file or, for None, all; how many those were."""
+    await _ready()
+    return int(await _await("forget", url) if url is not None else await _await("forget"))
+
+
 async def fetch_range(source: Mapping[str, Any], start: int, nbytes: int) -> dict[str, Any]:
     """{"bytes", "total", "etag"}: fewer bytes where the source ends before; total and etag are None where not told."""
     await _ready()
-    return await _report("fetchRange", json.dumps(dict(source)), start, nbytes)
+    fetching = _await("fetchRange", json.dumps(dict(source)), start, nbytes)
+    found: dict[str, Any] = await _to_its_end(fetching, abort=_aborting(source))
+    return found
 
 
 async def upload(device: int, options: Mapping[str, Any]) -> None:
@@ -142,7 +171,8 @@ async def upload(device: int, options: Mapping[str, Any]) -> None:
     proxy = None if progress is None else ffi.create_proxy(progress)
     plain = {key: value for key, value in options.items() if key != "onProgress"}
     try:
-        await _await("upload", device, json.dumps(plain, default=_number), proxy)
+        uploading = _await("upload", device, json.dumps(plain, default=_number), proxy)
+        await _to_its_end(uploading, abort=_aborting(options.get("source", {})))
     finally:
         if proxy is not None:
             proxy.destroy()
@@ -187,6 +217,32 @@ async def _await(name: str, *args: Any) -> Any:
 async def _report(name: str, *args: Any) -> dict[str, Any]:
     found: dict[str, Any] = await _await(name, *args)
     return found
+
+
+async def _to_its_end(
+    work: Coroutine[Any, Any, Any],
+    *,
+    abort: Callable[[], None] | None = None,
+    undo: Callable[[Any], None] | None = None,
+) -> Any:
+    """Awaits work in JavaScript, which a cancelled task can't stop: it is aborted, awaited, and what it made undone
+    before the cancellation goes on, so that nothing writes into what is freed next."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if abort is not None:
+            abort()
+        await asyncio.wait([task])
+        if task.exception() is None and undo is not None:
+            undo(task.result())
+        raise
+
+
+def _aborting(source: Mapping[str, Any]) -> Callable[[], None] | None:
+    """Ends all that the load of a source reads."""
+    load = source.get("load")
+    return None if load is None else lambda: _call("abortLoad", load)
 
 
 def _class_of(error: Any) -> type[Exception] | None:

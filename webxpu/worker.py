@@ -5,6 +5,7 @@ JSON comes in and goes out, and no exception leaves: an answer is {"value": ...}
 
 from __future__ import annotations
 
+import asyncio
 import json
 import traceback
 from collections.abc import AsyncIterator, Callable
@@ -16,6 +17,7 @@ from webxpu.errors import ShapeError
 from webxpu.gpu.device import Device, open_device
 from webxpu.llm.model import Model, load
 from webxpu.self_check import check
+from webxpu.stored import cached, forget
 
 # Called with a stage, the bytes or cases done and all there are.
 Progress = Callable[[str, int, int], object]
@@ -23,6 +25,7 @@ Progress = Callable[[str, int, int], object]
 _model: Model | None = None
 _device: Device | None = None
 _replies: dict[int, Reply] = {}
+_loads: dict[int, asyncio.Task[None]] = {}
 
 
 async def request(text: str, progress: Progress) -> str:
@@ -30,6 +33,8 @@ async def request(text: str, progress: Progress) -> str:
     message = json.loads(text)
     try:
         return json.dumps({"value": await _answer(message, progress)})
+    except asyncio.CancelledError:
+        return json.dumps({"error": {"name": "AbortError", "message": "load: it was aborted"}})
     except Exception as e:  # noqa: BLE001 - whatever it is, it crosses to the page as data
         return json.dumps({"error": _described(e)})
 
@@ -52,9 +57,11 @@ async def stream(text: str) -> AsyncIterator[str]:
 
 
 def abort(number: int) -> None:
-    """Ends the reply to the request of that number, if it still runs."""
+    """Ends the load of that number, or the reply to the request of that number, if it still runs."""
     if number in _replies:
         _replies[number].abort()
+    if number in _loads:
+        _loads[number].cancel()
 
 
 async def _answer(message: dict[str, Any], progress: Progress) -> Any:
@@ -64,7 +71,12 @@ async def _answer(message: dict[str, Any], progress: Progress) -> Any:
             await _open(message["device"])
             return _info()
         case "load":
-            await _load(message["source"], message["device"], message["options"], progress)
+            number, given = message.get("id", 0), (message["source"], message["device"], message["options"])
+            task = _loads[number] = asyncio.ensure_future(_load(*given, progress))
+            try:
+                await task
+            finally:
+                del _loads[number]
             return _info()
         case "info":
             return _info()
@@ -72,6 +84,10 @@ async def _answer(message: dict[str, Any], progress: Progress) -> Any:
             chosen = {"quick": message["quick"], "only": message.get("only")}
             report = await check(_device, **chosen, progress=lambda *done: progress("check", *done))
             return report.as_dict()
+        case "cached":
+            return [asdict(file) for file in await cached()]
+        case "forget":
+            return await forget(message["url"])
         case "tokens":
             return _tokens(message["of"], add_special=message["add_special"])
         case "free":
@@ -131,6 +147,7 @@ def _info() -> dict[str, Any]:
     if _model is not None:
         named = {"architecture": _model.config.architecture, "context_tokens": _model.capacity}
         found["model"] = {**named, "load_ms": _model.load_ms, "chats": _model.template is not None}
+        found["model"] |= asdict(_model.loaded)
     return found
 
 

@@ -96,6 +96,18 @@ def test_the_whole_file_says_that_it_takes_ranges_and_head_sends_no_body(server)
     assert (head.status, head.body, head.headers["Content-Length"]) == (200, b"", str(len(DATA)))
 
 
+def test_if_range_gives_the_range_of_the_same_file_and_the_whole_of_another(server):
+    told = ask(server, "/model.gguf", Range="bytes=0-0").headers
+    assert told["ETag"].startswith('"')
+    for condition in (told["ETag"], told["Last-Modified"]):
+        same = ask(server, "/model.gguf", Range="bytes=100-199", If_Range=condition)
+        assert (same.status, same.body) == (206, DATA[100:200])
+    for condition in ('"other"', f"W/{told['ETag']}", "Mon, 01 Jan 2001 00:00:00 GMT"):
+        other = ask(server, "/model.gguf", Range="bytes=100-199", If_Range=condition)
+        assert (other.status, other.body, other.headers["ETag"]) == (200, DATA, told["ETag"])
+    assert ask(server, "/none.gguf", Range="bytes=0-0", If_Range='"x"').status == 404
+
+
 def test_an_unchanged_file_is_not_sent_again(server):
     tag = ask(server, "/model.gguf").headers["ETag"]
     assert ask(server, "/model.gguf", If_None_Match=tag).status == 304

@@ -34,6 +34,8 @@ class FakeBridge:
         self.programs: dict[int, Mapping[str, Any]] = {}
         self.uploads: list[Mapping[str, Any]] = []
         self.calls: list[str] = []
+        self.loads: dict[int, Mapping[str, Any]] = {}
+        self.warnings: list[str] = []
         self.closed = 0
         self._next = 0
 
@@ -79,6 +81,15 @@ class FakeBridge:
 
     def free_program(self, program: int) -> None:
         del self.programs[program]
+
+    def begin_load(self, options: Mapping[str, Any]) -> int:
+        self._next += 1
+        self.loads[self._next] = options
+        return self._next
+
+    def end_load(self, load: int) -> dict[str, Any]:
+        del self.loads[load]
+        return {"cachedBytes": 10, "fetchedBytes": 20, "warnings": self.warnings}
 
     async def fetch_range(self, source: Mapping[str, str], start: int, nbytes: int) -> dict[str, Any]:
         self._called("fetch")

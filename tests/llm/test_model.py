@@ -14,11 +14,12 @@ import pytest
 from tests.formats.files import raw, read, row
 from tests.llm import tiny
 from tests.llm.fake_bridge import FakeBridge
-from webxpu.errors import FetchError, FormatError, KernelError, OutOfMemory, ShapeError, Unsupported
+from webxpu.errors import FetchError, FileChanged, FormatError, KernelError, OutOfMemory, ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
 from webxpu.llm.checkpoint import vocab_of
 from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load
 from webxpu.llm.programs import CHAT_CHOICES
+from webxpu.llm.source import LoadReport
 
 NAME = tiny.FILE.name
 
@@ -58,7 +59,7 @@ def test_each_weight_byte_of_the_file_is_uploaded_once_and_progress_comes_throug
     bridge, seen = FakeBridge(tiny.GOLDENS), []
     loaded(bridge, progress=lambda *at: seen.append(at))
     [sent] = bridge.uploads
-    assert sent["source"] == {"url": NAME}
+    assert sent["source"]["url"] == NAME
     ranges = sorted((piece["start"], piece["bytes"]) for piece in sent["pieces"])
     assert ranges == sorted((info.start, info.nbytes) for info in tiny.header().tensors.values())
     total = sum(nbytes for _, nbytes in ranges)
@@ -119,6 +120,49 @@ def test_where_a_step_fails_its_error_comes_out_and_nothing_stays(call: str) -> 
         asyncio.run(load(NAME, device=device))
     gc.collect()
     assert (bridge.buffers, bridge.programs, bridge.closed) == ({}, {}, 0)
+
+
+@pytest.mark.parametrize("call", ["fetch_range", "upload", "compile"])
+def test_a_cancelled_load_leaves_nothing(call: str) -> None:
+    """Wherever it is: the bridge ends what it does, as `webxpu.bridge` promises, and the rest is freed."""
+    bridge = FakeBridge(tiny.GOLDENS)
+    device = device_of(bridge)
+
+    async def run() -> None:
+        reached = asyncio.Event()
+
+        async def endless(*_: Any) -> Any:
+            reached.set()
+            await asyncio.Event().wait()
+
+        setattr(bridge, call, endless)
+        task = asyncio.ensure_future(load(NAME, device=device))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    gc.collect()
+    assert (bridge.buffers, bridge.programs, bridge.loads, bridge.closed) == ({}, {}, {}, 0)
+
+
+def test_a_file_that_changes_while_it_is_loaded_is_loaded_from_its_header_on() -> None:
+    bridge = FakeBridge(tiny.GOLDENS)
+    upload, failures = bridge.upload, [FileChanged("it changed")]
+
+    async def changing(device: int, options: Any) -> None:
+        if failures:
+            raise failures.pop()
+        await upload(device, options)
+
+    bridge.upload = changing  # type: ignore[method-assign]
+    model = loaded(bridge, cache=False)
+    assert bridge.calls.count("fetch") >= 2
+    assert model.loaded == LoadReport(10, 20, ())
+    assert bridge.loads == {}
+    model.dispose()
+    assert (bridge.buffers, bridge.programs) == ({}, {})
 
 
 @pytest.mark.parametrize("wrong", [1, 0, -5, 2.0, True, None])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from webxpu.errors import ShapeError
-from webxpu.llm.source import Source
+from tests.llm.fake_bridge import FakeBridge
+from webxpu.errors import FileChanged, ShapeError, StorageWarning
+from webxpu.llm.source import LoadReport, Source, loading
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,50 @@ def test_its_reader_asks_the_bridge_for_ranges() -> None:
 
     read = Source.parse("file:m.gguf").reader(Bridge())  # type: ignore[arg-type]
     assert asyncio.run(read(5, 7)) == (b"{'file': 'm.gguf'} 5 7", 99)
+
+
+def test_a_source_of_a_load_says_so_and_so_do_its_neighbours() -> None:
+    source = Source("url", "https://host/a/m.gguf", load=7, version="abc")
+    assert Source.parse(source) is source
+    assert source.bridged() == {"url": "https://host/a/m.gguf", "load": 7, "version": "abc"}
+    assert source.sibling("n").bridged() == {"url": "https://host/a/n", "load": 7}
+    assert Source("file", "m", load=7).sibling("n").bridged() == {"file": "n", "load": 7}
+
+
+def load(bridge: FakeBridge, outcomes: list[Any], *, cache: bool = True) -> tuple[Any, LoadReport]:
+    """One load whose work does, at each call, what comes next in `outcomes`."""
+
+    async def work(source: Source) -> Any:
+        assert source.place == "m"
+        assert bridge.loads[source.load or 0] == {"cache": cache}
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    return asyncio.run(loading(Source("url", "m"), bridge, work, cache=cache))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_load_ends_with_what_was_made_and_where_its_bytes_came_from(cache: bool) -> None:
+    bridge = FakeBridge(Path())
+    with warnings.catch_warnings(action="error"):
+        assert load(bridge, ["made"], cache=cache) == ("made", LoadReport(10, 20, ()))
+    assert bridge.loads == {}
+
+
+def test_a_file_that_changed_is_read_once_more_and_not_twice() -> None:
+    bridge, left = FakeBridge(Path()), ["made"]
+    assert load(bridge, [FileChanged("first"), *left])[0] == "made"
+    with pytest.raises(FileChanged, match=r"^second$"):
+        load(bridge, [FileChanged("first"), FileChanged("second"), "made"])
+    with pytest.raises(KeyError):
+        load(bridge, [KeyError("x"), "made"])
+    assert bridge.loads == {}
+
+
+def test_what_cannot_be_kept_is_a_warning() -> None:
+    bridge = FakeBridge(Path())
+    bridge.warnings = ["m is not kept: no room"]
+    with pytest.warns(StorageWarning, match=r"^m is not kept: no room$"):
+        assert load(bridge, ["made"])[1].warnings == ("m is not kept: no room",)

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 
 # Pages load nothing from elsewhere. 'wasm-unsafe-eval' compiles WebAssembly (Pyodide) and allows no other eval. Models
 # are the one thing a user brings from anywhere: an address is typed in, perhaps of a machine on the same network, and a
@@ -52,6 +53,26 @@ MIME = {
 }
 _BLOB_BYTES = 1 << 30
 _START_S = 10
+
+
+class _File(web.FileResponse):
+    """A file whose ranges obey an If-Range of its ETag; aiohttp knows only dates there and would send the range."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, headers={"Content-Type": MIME.get(path.suffix, "application/octet-stream")})
+        self._file = path
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        condition = request.headers.get("If-Range", "")
+        if '"' in condition and condition != _etag(self._file):
+            request = request.clone(headers={name: value for name, value in request.headers.items() if name != "Range"})
+        return await super().prepare(request)
+
+
+def _etag(path: Path) -> str:
+    """As aiohttp makes it: another after each write, and a strong one."""
+    found = path.stat()
+    return f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
 
 
 class Server:
@@ -104,7 +125,7 @@ class Server:
             raise web.HTTPNotFound(text=f"404: {request.path} is not here\n")
         if path.is_dir():
             raise web.HTTPMovedPermanently(f"{quote(request.path)}/")
-        return web.FileResponse(path, headers={"Content-Type": MIME.get(path.suffix, "application/octet-stream")})
+        return _File(path)
 
     def _find(self, url_path: str) -> Path | None:
         """The file or folder a path names. What resolves outside its root (`..`, a symbolic link) is not found."""

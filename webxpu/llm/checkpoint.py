@@ -48,7 +48,7 @@ class Checkpoint:
     no_tokenizer: str = field(default="", kw_only=True)
 
 
-async def open_checkpoint(source: str, bridge: Bridge) -> Checkpoint:
+async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
     """Opens a model by what its files hold:
 
     a GGUF file, of a split model the first part; a Hugging Face folder, by its address with a "/" at the end or that of

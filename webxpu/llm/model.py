@@ -15,7 +15,7 @@ from webxpu.llm.engine import Engine
 from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
 from webxpu.llm.sampler import check_whole
 from webxpu.llm.sequence import Sequence
-from webxpu.llm.source import Source
+from webxpu.llm.source import LoadReport, Source, loading
 from webxpu.llm.weights import allocate, upload
 from webxpu.ops.cache import PAGE_TOKENS
 from webxpu.text.hf_tokenizer import Tokenizer
@@ -39,6 +39,7 @@ class Model(Sequence):
     identity    a hash of the configuration and the table of weights
     capacity    tokens that prompt and reply may have together
     load_ms     how long loading took
+    loaded      where the files' bytes came from: the network or the browser's storage
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Model(Sequence):
         self.identity = checkpoint.identity
         self._tensors = tensors
         self._owns_device = owns_device
+        self.loaded = LoadReport(0, 0, ())
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -114,6 +116,7 @@ async def load(
     context_tokens: int = 4096,
     sink_tokens: int = 0,
     sequences: int = 1,
+    cache: bool = True,
     progress: Progress | None = None,
 ) -> Model:
     """Loads a model straight onto the GPU; no weight passes through Python's memory.
@@ -126,25 +129,33 @@ async def load(
     sink_tokens     above 0 the context rolls: where it is full, its oldest 64 tokens are dropped, but never the first
                     `sink_tokens`, rounded up to whole pages of 64; `context_tokens` is rounded down to whole pages then
     sequences       conversations of full length that the cache has room for
-    progress        called with (bytes loaded, bytes in all)
+    cache           keep files from the network in the browser's storage, and read them from there as long as the server
+                    has the same version; see `webxpu.cached` and `webxpu.forget`
+    progress        called with (bytes loaded, bytes in all); from the start again where the server changed a file
 
-    Raises FormatError for a broken file, Unsupported for one that this version can't run, FetchError, OutOfMemory.
+    Raises FormatError for a broken file, Unsupported for one that this version can't run, FetchError, OutOfMemory; all
+    GPU memory is given back then, and where the task is cancelled. Warns with StorageWarning where files can't be kept.
     """
     check_whole("load", "context_tokens", context_tokens, 2)
     check_whole("load", "sink_tokens", sink_tokens, 0)
     check_whole("load", "sequences", sequences, 1)
-    Source.parse(source)
+    where = Source.parse(source)
     began = time.perf_counter()
     owned = device is None
     device = device or await open_device()
     try:
-        checkpoint = await open_checkpoint(source, device.bridge)
         room = {"context_tokens": context_tokens, "sink_tokens": sink_tokens, "sequences": sequences}
-        model = await _build(device, checkpoint, room, progress, owned)
+
+        async def read(files: Source) -> Model:
+            checkpoint = await open_checkpoint(files, device.bridge)
+            return await _build(device, checkpoint, room, progress, owned)
+
+        model, report = await loading(where, device.bridge, read, cache=cache)
     except BaseException:
         if owned:
             device.close()
         raise
+    model.loaded = report
     model.load_ms = (time.perf_counter() - began) * 1e3
     return model
 
