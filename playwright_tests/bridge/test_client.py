@@ -48,6 +48,7 @@ def test_a_model_is_loaded_from_an_address_of_the_page(client):
         return {info, stages, same: events[0] === info, opfs: (await client.load({opfs: "a/b.gguf"})).source};
     """)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/models/m\.gguf", got["info"].pop("source"))
+    assert isinstance(got["info"].pop("id"), int)
     assert got["info"] == {"type": "load", "device": {"limits": "default"}, "options": {"context_tokens": 7}}
     assert [s["stage"] for s in got["stages"]] == ["python", "header"]
     assert got["same"] is True
@@ -67,6 +68,41 @@ def test_a_file_goes_to_the_worker_and_is_forgotten_after_the_load(client):
     assert got["stages"][2] == {"stage": "download", "loaded": 3, "total": 10}
     assert got["again"] == ["FetchError", "file mine.gguf: the page has registered no file of this name"]
     assert re.fullmatch(r"file:blob \d+", got["blob"])
+
+
+def test_a_load_is_aborted_by_a_signal_and_only_that_load(client):
+    got = client("""
+        const [one, two] = [new AbortController(), new AbortController()];
+        const loads = [one, two].map(({signal}) => caught(() => client.load({url: "slow.gguf"}, {signal})));
+        one.abort();
+        const first = await loads[0];
+        const waits = await Promise.race([loads[1], wait(50).then(() => "waits")]);
+        two.abort();
+        const late = await caught(() => client.load({url: "slow.gguf"}, {signal: one.signal}));
+        return [first, waits, await loads[1], late[0]];
+    """)
+    assert got == [["AbortError", "aborted"], "waits", ["AbortError", "aborted"], "AbortError"]
+
+
+def test_what_is_kept_is_asked_of_the_worker_and_a_warning_is_an_event(client):
+    got = client("""
+        let asked = 0;
+        navigator.storage.persist = async () => { asked += 1; throw new Error("no"); };
+        const said = [];
+        client.addEventListener("warning", (event) => said.push(event.detail.message));
+        const {warnings} = await client.load({url: "toy.mjs?unkept"});
+        const before = asked;
+        await client.load({url: "models/m.gguf"});
+        await client.load({opfs: "m.gguf"});
+        return {warnings, said, before, asked, cached: await client.cached(), one: await client.forget("m.gguf"),
+            all: await client.forget()};
+    """)
+    assert got["said"] == got["warnings"]
+    assert got["said"][0].startswith("model files are not kept: ")
+    assert (got["before"], got["asked"]) == (1, 1)
+    assert got["cached"]["type"] == "cached"
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/m\.gguf", got["one"]["url"])
+    assert got["all"]["url"] is None
 
 
 def test_errors_keep_their_names(client):

@@ -21,11 +21,22 @@ export async function loadPyodide(/** @type {any} */ options) {
           const read = await bridge.fetchRange({ file: message.source.slice(5) }, 1, 3);
           progress("download", read.bytes.length, read.total);
         }
+        if (message.source.endsWith("?unkept")) {
+          Object.defineProperty(navigator, "storage", { value: {} });
+          const load = bridge.beginLoad();
+          await bridge.fetchRange({ url: message.source, load }, 0, 3);
+          return JSON.stringify({ value: bridge.endLoad(load) });
+        }
+        while (message.source.endsWith("slow.gguf")) {
+          await wait(1);
+          if (aborted.has(message.id)) return JSON.stringify({ error: { name: "AbortError", message: "aborted" } });
+        }
         if (message.source.endsWith("bad.gguf")) {
           return JSON.stringify({ error: { name: "FormatError", message: "bad.gguf: no GGUF" } });
         }
         return JSON.stringify({ value: message });
       }
+      if (["cached", "forget"].includes(message.type)) return JSON.stringify({ value: message });
       if (message.type === "open") {
         const { device } = await bridge.openDevice({});
         bridge.createBuffer(device, 64, "held");
