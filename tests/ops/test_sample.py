@@ -158,7 +158,7 @@ def test_it_draws_what_a_sampler_that_sorts_draws_but_for_float_ties():
 def test_no_case_depends_on_rounding_and_few_seeds_were_passed_over():
     passed_over = 0
     for case in CASES:
-        logits, _, raw = case.make()
+        logits, _, raw, *_ = case.make()
         state = State.from_words(raw)
         if case.name in ("equal-logits", "ties-at-the-threshold"):  # the noise alone decides
             best = np.sort(scores(logits, state))[-2:]
@@ -241,6 +241,16 @@ def test_the_most_likely_token_is_always_kept():
 def test_greedy_takes_the_first_of_equal_logits_whatever_the_filters():
     logits = np.array([1, 4, 4, 2], np.float32)
     assert drawn(logits, State(temperature=0.0, top_k=1, top_p=0.1, min_p=0.9, seed=3)) == 1
+
+
+def test_a_full_window_drops_the_page_behind_the_sinks():
+    history, pages = np.full(192, -1, np.int32), np.array([5, 9, 7], np.int32)
+    raw = State(position=191, capacity=192, sinks=64, evicted=128).to_words()
+    ops.sample(np.array([1, 9, 2], np.float32), history, raw, pages)
+    after = State.from_words(raw)
+    assert (after.position, after.evicted, after.done) == (128, 192, False)
+    assert pages.tolist() == [5, 7, 9]
+    assert history[(192 + 128) % 192] == 1
 
 
 def test_a_finished_sequence_changes_nothing():

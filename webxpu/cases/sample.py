@@ -99,6 +99,12 @@ def _top_p_of_what_sigma_left() -> tuple[Any, ...]:
     return _settled(logits, 1, {"top_p": 1.0}, temperature=1.0, top_n_sigma=8.0, top_p=0.5)
 
 
+def _rolling() -> tuple[Any, ...]:
+    logits = uniform((700,), 6, amp=8)
+    state = State(position=191, capacity=192, sinks=64, evicted=128, step=300, seed=4, temperature=2.0)
+    return logits, np.full(192, -1, np.int32), state.to_words(), np.array([5, 9, 7], np.int32)
+
+
 def _equal(temperature: float, **options: Any) -> tuple[Any, ...]:
     _, history, state = _case(300, 5, temperature=temperature, **options)
     return np.full(300, 1.25, np.float32), history, state
@@ -156,5 +162,6 @@ CASES = [
     Case("sample", "equal-logits", partial(_equal, 1.0)),
     Case("sample", "equal-logits-greedy", partial(_equal, 0.0)),
     Case("sample", "stop-id", lambda: (*_case(1, 0)[:2], State(capacity=20, temperature=1.0, stops=(0,)).to_words())),
+    Case("sample", "the-window-rolls", _rolling),
     Case("sample", "done", partial(_case, 50, 3, temperature=1.0, done=True)),
 ]

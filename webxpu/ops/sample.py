@@ -12,7 +12,7 @@ from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, scratch
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
-from webxpu.ops.advance import append, check_history
+from webxpu.ops.advance import advancing, append, check_history
 from webxpu.ops.penalize import BANNED
 
 # Threads of a workgroup and logits of a thread; a CPU adapter pays for every workgroup with a barrier.
@@ -104,13 +104,13 @@ def scores(logits: NDArray[np.float32], state: State) -> NDArray[np.float64]:
     return np.where(kept, scaled + noise, -np.inf)
 
 
-@op(writes=("history", "state"))
-def sample(logits: Any, history: Any, state: Any) -> None:
+@op(writes=("history", "state", "pages"))
+def sample(logits: Any, history: Any, state: Any, pages: Any = None) -> None:
     """Draws from softmax(logits / temperature), filtered by top-n-sigma, top-k, min-p and top-p, and appends it as
     `advance` does.
 
     logits   (V,) float32; a token at -inf is never drawn beside a finite one
-    history  (C,) int32, written: the id at every position
+    history  (C,) int32, written, a ring: the id at every position
     state    (64,) uint32, written; its fields are the options:
       temperature  0 takes the highest logit, lowest id on ties, and nothing below applies
       top_n_sigma  keeps logits within so many standard deviations of the highest one, whatever the temperature; they
@@ -120,25 +120,26 @@ def sample(logits: Any, history: Any, state: Any) -> None:
       top_p        keeps the fewest most likely tokens whose probabilities reach top_p of what the two above left, and
                    what ties with the last of them; 1 keeps all
       seed, step   the noise of token i is Gumbel, from word 0 of Philox4x32-10(key = seed, counter = (i, step, 0, 0))
+    pages    (m,) int32, the cache's page table, written where the window rolls, see `advance`; None where it never does
 
     The token with the highest (logit - largest) / temperature + noise is taken, the lowest id on ties, which is a draw
     from the filtered distribution. Probabilities are cut to multiples of 2^-31 of the largest for top_p. NumPy and GPU
     draw the same token, but where two scores, or a filter's two sides, lie within rounding of each other. Raises
     ShapeError.
     """
-    append(int(np.argmax(scores(logits, State.from_words(state)))), history, state)
+    append(int(np.argmax(scores(logits, State.from_words(state)))), history, state, pages)
 
 
 @sample.spec
-def _(logits: Spec, history: Spec, state: Spec) -> tuple[Spec, ...]:
+def _(logits: Spec, history: Spec, state: Spec, pages: Spec | None = None) -> tuple[Spec, ...]:
     check(logits.dtype == "float32" and len(logits.shape) == 1, "sample", "logits", "float32[V]", logits)
     check(logits.shape[0] >= 1, "sample", "logits", "at least one token", logits)
-    check_history("sample", history, state)
+    check_history("sample", history, state, pages)
     return ()
 
 
 @sample.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: Spec) -> Plan:
+def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: Spec, pages: Spec | None = None) -> Plan:
     steps = CPU_STEPS if gpu.target == "cpu" else STEPS
     groups = -(-logits.shape[0] // (THREADS * steps))
     words = WORK_WORDS + MOMENTS * groups
@@ -149,6 +150,6 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: S
         todo += [Dispatch(kernel, {"LEVEL": i, "STEPS": steps}, bindings, fold(groups)) for i in range(LEVELS)]
     kernel, bindings = resolve(gpu, "sample", "draw"), [arg(0), work, values, ids, arg(2, "uniform")]
     todo.append(Dispatch(kernel, {"STEPS": steps}, bindings, fold(groups)))
-    chosen = [scratch(1, "read"), scratch(2, "read"), arg(1, "read_write"), arg(2, "read_write")]
-    todo.append(Dispatch(resolve(gpu, "advance"), {}, chosen, (1, 1, 1)))
+    places = [arg(1, "read_write"), arg(2, "read_write"), *([arg(3, "read_write")] if pages else [])]
+    todo.append(advancing(gpu, [scratch(1, "read"), scratch(2, "read")], places))
     return Plan(todo, [Spec((words,), "uint32"), Spec((groups,), "float32"), Spec((groups,), "int32")])
