@@ -1,5 +1,6 @@
 """Every operation, by name. A new one is a module here, its cases, its kernels and its line below."""
 
+from webxpu.ops.accept import accept
 from webxpu.ops.activation import activation
 from webxpu.ops.advance import advance
 from webxpu.ops.alibi import alibi, alibi_slopes
@@ -13,6 +14,7 @@ from webxpu.ops.conv_transpose import conv_transpose1d, conv_transpose1d_output_
 from webxpu.ops.ctc_decode import ctc_decode
 from webxpu.ops.dequant_transpose import dequant_transpose
 from webxpu.ops.dequantize import dequantize
+from webxpu.ops.draft import draft
 from webxpu.ops.elementwise import elementwise, elementwise_rows
 from webxpu.ops.embed import embed
 from webxpu.ops.experts import expert_down, expert_gate_up
@@ -62,10 +64,12 @@ from webxpu.ops.upsample import nearest_upsample_2d
 
 # The modules that only the language-model engine calls; the others are operations of general use.
 ENGINE = (
+    "accept",
     "advance",
     "argmax",
     "attend",
     "cache",
+    "draft",
     "embed",
     "experts",
     "logprobs",
@@ -84,6 +88,7 @@ ENGINE = (
 __all__ = [
     "NtkScaling",
     "YarnScaling",
+    "accept",
     "activation",
     "advance",
     "alibi",
@@ -107,6 +112,7 @@ __all__ = [
     "ctc_decode",
     "dequant_transpose",
     "dequantize",
+    "draft",
     "elementwise",
     "elementwise_rows",
     "embed",
