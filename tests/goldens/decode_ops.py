@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional
 from transformers import MinPLogitsWarper, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 torch.manual_seed(11)
 found: dict[str, np.ndarray] = {}
@@ -36,9 +37,15 @@ out = functional.scaled_dot_product_attention(*heads_first, attn_mask=mask, enab
 keep("attend.out", out[0].transpose(0, 1).reshape(5, 48))
 out = functional.scaled_dot_product_attention(*heads_first, attn_mask=mask, enable_gqa=True, scale=0.9)
 keep("attend.scaled", out[0].transpose(0, 1).reshape(5, 48))
+# A sliding window as transformers masks it: a key counts if it is less than `window` positions back.
+for window in (1, 10, 70):
+    near = mask & torch.ones(5, 72, dtype=torch.bool).triu(68 - window)
+    out = functional.scaled_dot_product_attention(*heads_first, attn_mask=near, enable_gqa=True)
+    keep(f"attend.window_{window}", out[0].transpose(0, 1).reshape(5, 48))
 
 # The start of a layer: four query heads on two kv heads of width 6, rows at positions 9 to 11.
 x, gain, weight = random("layer.x", 3, 12), random("layer.gain", 12), random("layer.weight", 48, 12)
+qkv_weight = weight
 normed = functional.rms_norm(x, (12,), eps=1e-5) * gain
 qkv = functional.linear(normed, weight).reshape(3, 8, 6)
 angles = torch.arange(9, 12).double()[:, None] * 100.0 ** (-torch.arange(3).double() * 2 / 6)
@@ -82,6 +89,19 @@ for name, chain in warmers.items():
     for warper in [TemperatureLogitsWarper(1.3), *chain]:
         scores = warper(None, scores)
     keep(f"filters.{name}", torch.isfinite(scores[0]).numpy())
+
+# The start of a Qwen3 layer with a bias as Qwen2's: heads of q and k are normed before they turn.
+bias, gains = random("layer.bias", 48), [random(f"layer.{name}_gain", 6) for name in "qk"]
+qkv = (functional.linear(normed, qkv_weight, bias)).reshape(3, 8, 6)
+heads = []
+for gain, of in zip(gains, (qkv[:, :4], qkv[:, 4:6]), strict=True):
+    norm = Qwen3RMSNorm(6, eps=1e-5).double()
+    norm.weight.data = gain
+    heads.append(norm(of).detach().transpose(0, 1)[None])
+for name, value in zip(("q", "k"), apply_rotary_pos_emb(*heads, cos, sin), strict=True):
+    keep(f"layer.normed.{name}", value[0].transpose(0, 1))
+keep("layer.normed.unroped_k", heads[1][0].transpose(0, 1))
+keep("layer.biased.v", qkv[:, 6:])
 
 if __name__ == "__main__":
     found["versions"] = np.array([f"{n} {version(n)}" for n in ("torch", "transformers")])

@@ -51,6 +51,70 @@ def test_the_sequence_ends_where_the_next_position_has_no_place(position, done, 
     assert (after.done, after.position, (history != -1).any()) == (done, position + 1, written)
 
 
+FULL = replace(BEFORE, position=191, capacity=192, sinks=64)
+
+
+def roll(before, pages=(5, 1, 4), length=192):
+    history, state, table = np.full(length, -1, np.int32), before.to_words(), np.array(pages, np.int32)
+    ops.advance(np.float32([1, 3, 2]), np.int32([5, 6, 8]), history, state, table)
+    return history, State.from_words(state), table.tolist()
+
+
+def test_a_full_window_moves_the_page_after_its_sinks_to_the_end():
+    history, after, pages = roll(FULL)
+    assert pages == [5, 4, 1]
+    assert after == replace(FULL, position=128, evicted=64, step=9, runs=1)
+    assert history[(64 + 128) % 192] == 6
+    assert (history != -1).sum() == 1
+
+
+def test_the_keys_that_stay_keep_their_slots():
+    """A capacity of no whole pages: what lay at position 399 lies at 335, in the page that the table now has there."""
+    before = replace(FULL, position=399, capacity=400, sinks=128)
+    _, after, pages = roll(before, range(7), 400)
+    assert pages == [0, 1, 3, 4, 5, 6, 2]
+    assert (after.position, after.evicted, after.done) == (336, 64, False)
+    assert (pages[335 // 64], 335 % 64) == (399 // 64, 399 % 64)
+
+
+def test_pages_that_the_capacity_does_not_need_stay_where_they_are():
+    assert roll(FULL, (5, 1, 4, 7, 9))[2] == [5, 4, 1, 7, 9]
+
+
+def test_a_window_rolls_for_ever():
+    state, pages, history = FULL.to_words(), np.array([5, 1, 4], np.int32), np.zeros(192, np.int32)
+    for _ in range(1000):
+        ops.advance(np.float32([1]), np.int32([6]), history, state, pages)
+    after = State.from_words(state)
+    assert (after.done, after.step, after.runs) == (False, 1008, 1000)
+    assert after.position + after.evicted == 191 + 1000
+    assert 128 <= after.position < 192
+    assert (history == 6).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"position": 190}, {"sinks": 0}, {"sinks": 129}, {"sinks": 192}, {"done": True}],
+    ids=lambda change: next(iter(change)) + f"-{next(iter(change.values()))}",
+)
+def test_nothing_rolls_before_it_must_or_where_sinks_leave_no_page(change):
+    before = replace(FULL, **change)
+    _, after, pages = roll(before)
+    assert pages == [5, 1, 4]
+    assert (after.evicted, after.done) == (0, before.position == 191 or before.done)
+
+
+def test_a_stop_id_rolls_as_any_other():
+    _, after, pages = roll(replace(FULL, stops=(6,)))
+    assert (after.done, after.position, pages) == (True, 128, [5, 4, 1])
+
+
+def test_without_the_page_table_a_full_window_ends():
+    history, after = run(FULL, length=192)
+    assert (after.done, after.position, after.evicted) == (True, 192, 0)
+    assert (history == -1).all()
+
+
 def test_a_finished_sequence_changes_nothing():
     done = replace(BEFORE, done=True)
     history, after = run(done)
@@ -71,3 +135,5 @@ def test_what_does_not_fit_is_named(args, text):
         ops.advance(np.float32(values), np.int32(ids), np.zeros(length, np.int32), BEFORE.to_words())
     with pytest.raises(ShapeError, match=r"^advance: history must be int32\[C\], got int64\[5\]"):
         ops.advance(np.float32([1]), np.int32([1]), np.zeros(5, np.int64), BEFORE.to_words())
+    with pytest.raises(ShapeError, match=r"^advance: pages must be int32\[m\], got uint32\[5\]"):
+        ops.advance(np.float32([1]), np.int32([1]), np.zeros(5, np.int32), BEFORE.to_words(), np.zeros(5, np.uint32))

@@ -7,6 +7,7 @@ from webxpu import ops
 from webxpu.errors import ShapeError
 from webxpu.gpu.plan import Spec
 from webxpu.llm.state import State
+from webxpu.quant.kv import kv_spec, stored
 
 
 def arguments(rows=3, position=62, valid=3, capacity=256):
@@ -34,6 +35,20 @@ def test_padding_and_what_passes_the_capacity_are_not_written(valid, capacity, w
     assert np.count_nonzero(cache) == written * 2 * 8
 
 
+@pytest.mark.parametrize("kv", ["f16", "q8"])
+def test_a_smaller_type_takes_rows_as_it_stores_them_and_leaves_the_rest(kv):
+    spec = kv_spec(kv, 4, 2, 32)
+    cache = np.full(spec.shape, 9, spec.dtype)
+    k = np.linspace(-1, 2, 3 * 2 * 32, dtype=np.float32).reshape(3, 2, 32)
+    _, _, _, pages, state = arguments()
+    ops.cache_write(k, 5 * k, cache, pages, state)
+    for row, (page, slot) in enumerate([(2, 62), (2, 63), (0, 0)]):
+        np.testing.assert_array_equal(cache[page, 0, slot], stored(k[row], spec.dtype))
+        np.testing.assert_array_equal(cache[page, 1, slot], stored(5 * k[row], spec.dtype))
+        cache[page, :, slot] = 9
+    assert (cache == 9).all()
+
+
 @pytest.mark.parametrize(
     ("index", "value", "text"),
     [
@@ -50,6 +65,9 @@ def test_padding_and_what_passes_the_capacity_are_not_written(valid, capacity, w
             np.zeros((4, 2, 64, 8), np.float32),
             r"cache must be float32\[P, 2, 64, G, D\], float16 of an even D, or uint32\[.., D / 32 \* 9\], got",
         ),
+        (2, np.zeros((4, 2, 64, 2, 5), np.float16), r"cache must be float32\[P, .*, float16 of an even D, or .*, got"),
+        (2, np.zeros((4, 2, 64, 2, 8), np.uint32), r"cache must be .*, or uint32\[.., D / 32 \* 9\], got uint32"),
+        (2, np.zeros((4, 2, 64, 2, 8), np.int32), r"cache must be float32\[P, 2, 64, G, D\], .*, got int32"),
         (3, np.zeros(4, np.float32), r"pages must be int32\[n\], got float32\[4\]"),
         (4, np.zeros(64, np.int32), r"state must be uint32\[64\], got int32\[64\]"),
     ],
@@ -68,3 +86,12 @@ def test_the_number_of_rows_is_no_constant_of_the_kernel(plain_gpu, rows):
     (dispatch,) = plan.dispatches
     assert dispatch.constants == {"G": 3, "D": 64}
     assert dispatch.grid == (rows * 3, 1, 1)
+
+
+@pytest.mark.parametrize(("kv", "groups"), [("f32", 48), ("f16", 24), ("q8", 2)])
+def test_a_thread_stores_what_the_type_keeps_together(plain_gpu, kv, groups):
+    k = Spec((16, 3, 64), "float32")
+    args = [k, k, kv_spec(kv, 8, 3, 64), Spec((8,), "int32"), Spec((64,), "uint32")]
+    (dispatch,) = ops.cache_write.plan_of(plain_gpu, *args)[1].dispatches
+    assert dispatch.grid == (groups, 1, 1)
+    assert dispatch.kernel.label == "cache/kernel" + ("" if kv == "f32" else f":kv-{kv}")

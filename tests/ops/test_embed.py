@@ -22,6 +22,18 @@ def test_rows_follow_the_history_from_the_position_on():
     np.testing.assert_array_equal(ops.embed(table, HISTORY, at(1), rows=3), table[[0, 2, 2]])
 
 
+def test_rows_are_multiplied_by_the_scale_and_rounded_once():
+    table = np.linspace(-1, 1, 15, dtype=np.float32).reshape(5, 3)
+    got = ops.embed(table, HISTORY, at(1), rows=2, scale=25.298)
+    np.testing.assert_array_equal(got, table[[0, 2]] * np.float32(25.298))
+
+
+def test_the_history_is_a_ring_behind_what_a_window_dropped():
+    table, history = np.arange(6, dtype=np.float32)[:, None], np.arange(6, dtype=np.int32)
+    state = State(position=3, rows=2, capacity=6, evicted=64).to_words()  # position 3 lies at 67 % 6
+    assert ops.embed(table, history, state, rows=4)[:, 0].tolist() == [1, 2, 3, 0]
+
+
 @pytest.mark.parametrize("name", BLOCK_TYPES)
 def test_block_rows_are_decoded(name):
     table = block_weight(name, (5, 256))
