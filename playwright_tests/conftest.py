@@ -20,6 +20,15 @@ RAN: Counter[tuple[str, str]] = Counter()
 SEEN: list[str] = []
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine-model",
+        choices=("tiny", "smollm2"),
+        default="tiny",
+        help="the model of playwright_tests/engine: a tiny random one, or the default model, for a real GPU",
+    )
+
+
 @pytest.fixture(scope="session")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as started:
