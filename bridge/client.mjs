@@ -27,12 +27,14 @@
  * | forget        | url: an address, or null for all               | how many of them were removed                   |
  * | tokens        | of: text, add_special; or ids                  | ids, or their text                              |
  * | check         | quick: false runs every case; only: ops' names | {passed, cases, runs, rows, failures, ...}      |
+ * | bench         | options of webxpu.bench.model.measure          | the speeds of the loaded model                  |
  * | info          |                                                | {adapter, features, target, limits, model, ...} |
  * | free          |                                                | null                                            |
  *
  * | from the worker | with                                 | when                                                    |
  * | --------------- | ------------------------------------ | ------------------------------------------------------- |
- * | progress        | id, stage, loaded, total             | load: "header", "download" (bytes), "compile"; "check"  |
+ * | progress        | id, stage, loaded, total             | load: "header", "download" (bytes), "compile"; "check"; |
+ * |                 |                                      | "bench": rounds                                         |
  * | piece           | id, text, tokens                     | chat and generate                                       |
  * | result          | id, value                            | once, the last answer                                   |
  * | error           | id, name, message                    | instead; the name is a class of webxpu/errors.py or     |
@@ -182,6 +184,16 @@ export class Client extends EventTarget {
    */
   check({ quick = true, only, onProgress } = {}) {
     return this.send("check", { quick, only }, { onProgress });
+  }
+
+  /**
+   * Measures how fast the loaded model is on this device.
+   * @param {{onProgress?: (progress: Progress) => void, [option: string]: any}} [options] those of
+   *   webxpu.bench.model.measure
+   * @returns {Promise<any>} {read_bytes_s, prefill, decode, kernels, ...}
+   */
+  bench({ onProgress, ...options } = {}) {
+    return this.send("bench", { options }, { onProgress });
   }
 
   /** What is known of the device and the model. @returns {Promise<any>} */

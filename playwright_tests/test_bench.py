@@ -8,12 +8,15 @@ import sys
 import pytest
 
 import webxpu.bench.roofline as roofline
+from playwright_tests.python_page import PythonPage
+from tests.llm import tiny
 from webxpu import ops
 from webxpu.bench.speeds import speed
 from webxpu.cases._fill import Fill
 from webxpu.host import bench
 from webxpu.host.bench import measure, measure_roofline
 from webxpu.host.gpu_page import GpuPage
+from webxpu.host.serve import Server
 
 
 @pytest.mark.parametrize("gpu_page", ["adapter"], indirect=True)
@@ -36,8 +39,61 @@ def test_a_call_is_timed_and_held_against_the_devices_own_ceilings(
     assert found.bound_by in ("memory", "arithmetic")
 
 
-def test_no_speed_is_stated_of_an_adapter_that_computes_on_the_cpu() -> None:
-    command = [sys.executable, "-m", "webxpu.host.cli", "bench", "--adapter", "swiftshader"]
+def test_a_model_is_timed_and_held_against_the_bytes_that_it_reads(python: PythonPage, site_server: Server) -> None:
+    found = python.run(
+        """
+from webxpu.bench import model as bench, roofline
+from webxpu.errors import ShapeError
+model = await webxpu.load(given["url"], context_tokens=128)
+modules = {roofline: {"READ_BYTES": 2**20}, bench: {"READ_COPIES": 2, "PROFILE_ROUNDS": 2}}
+before = {module: {name: getattr(module, name) for name in values} for module, values in modules.items()}
+done = []
+def put(modules):
+    for module, values in modules.items():
+        vars(module).update(values)
+put(modules)
+try:
+    sizes = {"prompts": [20], "decode_prompt": 10, "decode_tokens": 5, "rounds": 2}
+    found = await bench.measure(model, **sizes, progress=lambda *at: done.append(at))
+finally:
+    put(before)
+generation = model.generate(given["prompt"], max_tokens=8, stop_ids=[])
+async for _ in generation:
+    pass
+try:
+    await bench.measure(model)
+except ShapeError as e:
+    refused = str(e)
+model.dispose()
+return {**found, "ids": generation.ids, "done": done, "refused": refused,
+    "steps": generation.timings.dispatches_per_token}
+""",
+        url=site_server.share(tiny.FILE),
+        prompt=tiny.golden()["prompt"].tolist(),
+    )
+    assert 1e6 < found["read_bytes_s"] < 20e12
+    tensors = tiny.header().tensors
+    embedding = tensors["token_embd.weight"]
+    token = sum(t.nbytes for t in tensors.values()) - embedding.nbytes + embedding.nbytes // embedding.shape[0]
+    decode, [prefill] = found["decode"], found["prefill"]
+    assert token <= decode["weight_bytes"] < token + 32 * len(tensors)  # planes are filled up
+    assert decode["weight_bytes"] < prefill["weight_bytes"]
+    assert (decode["tokens"], decode["dispatches"], prefill["tokens"]) == (5, found["steps"], 20)
+    for measured in (decode, prefill):
+        assert measured["gpu_ms"] > 0
+        assert measured["spread"] >= 0
+        assert 0 < measured["of_weights"] < measured["of_dispatches"]
+    seconds = 1 / decode["tokens_per_s"]
+    assert decode["of_weights"] == pytest.approx(decode["weight_bytes"] / found["read_bytes_s"] / seconds)
+    assert sum(kernel["dispatches"] for kernel in found["kernels"]) == found["steps"]
+    assert found["done"] == [[i + 1, 7] for i in range(7)]
+    assert found["ids"] == tiny.golden()["greedy"].tolist()[:8]
+    assert found["refused"] == "measure: the model's context must be at least 513 tokens, got 128"
+
+
+@pytest.mark.parametrize("measured", [[], ["--synthetic", "qwen3-1.7b", "--type", "q4_k"]], ids=["ops", "model"])
+def test_no_speed_is_stated_of_an_adapter_that_computes_on_the_cpu(measured: list[str]) -> None:
+    command = [sys.executable, "-m", "webxpu.host.cli", "bench", *measured, "--adapter", "swiftshader"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("webxpu bench: no speed is measured here: the adapter is a fallback adapter")

@@ -88,6 +88,8 @@ async def _answer(message: dict[str, Any], progress: Progress) -> Any:
             return [asdict(file) for file in await cached()]
         case "forget":
             return await forget(message["url"])
+        case "bench":
+            return await _bench(message["options"], lambda *done: progress("bench", *done))
         case "tokens":
             return _tokens(message["of"], add_special=message["add_special"])
         case "free":
@@ -166,6 +168,12 @@ async def _free() -> None:
         model.dispose()
     if device is not None:
         device.close()
+
+
+async def _bench(options: dict[str, Any], progress: Callable[[int, int], object]) -> dict[str, Any]:
+    from webxpu.bench.model import measure  # a page that only chats needs nothing of it
+
+    return await measure(_loaded(), **options, progress=progress)
 
 
 def _loaded() -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import replace
 
@@ -38,7 +39,8 @@ def test_a_model_in_any_type_loads_and_its_weights_spread_as_a_models_do(tmp_pat
         width = values.shape[1]
         assert np.isfinite(values).all()
         assert 0.7 < values.std() * math.sqrt(width) < 1.4
-        assert abs(values.mean()) < 0.75 * values.std()
+        # Codes reach one further down than up, those of tq2_0 one further up.
+        assert abs(values.mean()) < (0.5 if type_name == "tq2_0" else 0.15) * values.std()
         assert len(np.unique(values)) > 50
     assert (arrays["0.ffn_gain"] == 1).all()
 
@@ -68,7 +70,7 @@ def test_an_untied_model_has_a_head_and_an_engine_runs_it(tmp_path):
         async for _ in generation:
             pass
 
-    tiny.finished(run())
+    asyncio.run(run())
     assert len(generation.ids) == 8
 
 

@@ -1,5 +1,5 @@
 // @ts-check
-// The page behind `webxpu run` and `webxpu doctor`. The command line calls the functions that it puts on `window`, and
+// The page behind `webxpu run`, `webxpu bench` and `webxpu doctor`. The command line calls the functions that it puts on `window`, and
 // offers two of its own: `webxpuPiece(text)` and `webxpuProgress(loaded, total)`.
 
 // The command line draws progress for a person: more often would only cost time.
@@ -64,4 +64,31 @@ async function run({ url, chat, prompt, options }) {
   }
 }
 
-Object.assign(host, { webxpuProbe: probe, webxpuRun: run, webxpuAbort: () => client?.abort() });
+/**
+ * Loads a model and measures it. Errors come back as those of `run`.
+ * @param {{url: string, load: Record<string, any>, options: Record<string, any>}} job load, options: those of the client
+ */
+async function bench({ url, load, options }) {
+  const started = await caught("start", async () => (await import("../bridge/client.mjs")).start());
+  if (started.error) return started;
+  client = started.result;
+  const loaded = await caught("load", () => client.load({ url }, { ...load, onProgress: throttled() }));
+  return loaded.error ? loaded : caught("bench", () => client.bench(options));
+}
+
+/** The result of some work, or its error as data. @param {string} stage @param {() => Promise<any>} work */
+async function caught(stage, work) {
+  try {
+    return { result: await work() };
+  } catch (error) {
+    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    return { error: { name, message, stage } };
+  }
+}
+
+Object.assign(host, {
+  webxpuProbe: probe,
+  webxpuRun: run,
+  webxpuAbort: () => client?.abort(),
+  webxpuBench: bench,
+});

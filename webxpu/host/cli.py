@@ -65,10 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--html", type=Path, metavar="FILE", help="write it as one page for a browser")
     _add_adapter(verify)
 
-    bench = command("bench", _bench, "measure ops on the GPU, as a part of what the same GPU can do at most")
-    bench.add_argument("--op", nargs="+", metavar="NAME", help="only these ops")
-    bench.add_argument("--json", type=Path, metavar="FILE", help="write what was measured as JSON")
-    _add_adapter(bench)
+    _add_bench(command("bench", _bench, "measure ops or a model on the GPU, as a part of what it can do at most"))
 
     kernels = command("kernels", _kernels, "write the assembled WGSL modules, for any other host")
     kernels.add_argument("action", choices=["export"])
@@ -85,6 +82,24 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
     run.add_argument("--json", action="store_true", help="print one JSON object instead of the text")
     _add_adapter(run)
+
+
+def _add_bench(bench: argparse.ArgumentParser) -> None:
+    measured = bench.add_mutually_exclusive_group()
+    measured.add_argument("--op", nargs="+", metavar="NAME", help="only these ops; all of them without an option")
+    measured.add_argument(
+        "--model",
+        nargs="?",
+        const="",
+        metavar="PATH_OR_URL",
+        help="a language model: how fast it reads a prompt and makes tokens; without a name SmolLM2-135M",
+    )
+    measured.add_argument(
+        "--synthetic", metavar="NAME", help="a model with random weights in the shape of NAME, such as qwen3-1.7b"
+    )
+    bench.add_argument("--type", metavar="TYPE", help="of a synthetic model's weights, such as q1_0 or q4_k")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write what was measured as JSON")
+    _add_adapter(bench)
 
 
 def _add_adapter(parser: argparse.ArgumentParser) -> None:
@@ -162,6 +177,12 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.model is not None or options.synthetic is not None:
+        from webxpu.host.bench_model import bench_model
+
+        return bench_model(options)
+    if options.type is not None:
+        raise exits.UsageError("--type is for --synthetic")
     from webxpu.host.bench import bench
 
     return bench(options)

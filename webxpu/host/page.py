@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webxpu.gpu.description import adapter_name
+from webxpu.host.assets import DEFAULT_MODEL, read_lock
 from webxpu.host.browser import NoBrowser, flags, given_flags, launch_options, start_failed
-from webxpu.host.exits import NoAdapter
+from webxpu.host.exits import BadModel, NoAdapter
 from webxpu.host.serve import Server, serving
 
 if TYPE_CHECKING:
@@ -48,6 +51,31 @@ def check_adapter(probe: Mapping[str, Any], adapter: str | None) -> None:
             f"the browser finds no GPU with {asked}, only {adapter_name(info)}, which computes on the CPU; "
             "ask for it by --adapter swiftshader, or try --adapter vulkan"
         )
+
+
+def check_model(model: str | None) -> None:
+    """Raises BadModel where `--model` names a file or folder that is not there."""
+    if model is not None and not _is_address(model) and not Path(model).exists():
+        raise BadModel(f"no file {model}")
+
+
+def model_url(opened: OpenPage, model: str | None) -> str:
+    """Where the page finds the model that `--model` names: an address, a file or folder of this machine, which is
+    served from here on, or without one the default model of the site."""
+    if model is None:
+        return f"{opened.server.url}/models/{read_lock()[DEFAULT_MODEL].file}"
+    if _is_address(model):
+        return model
+    path = Path(model)
+    if not path.is_dir():
+        return opened.server.share(path)
+    token = secrets.token_urlsafe(16)
+    opened.server.mounts[token] = path.resolve()
+    return f"{opened.server.url}/{token}/"
+
+
+def _is_address(model: str) -> bool:
+    return re.match(r"https?://", model) is not None
 
 
 @asynccontextmanager

@@ -38,6 +38,7 @@ class Model(Sequence):
     eos_ids     ids that end a reply
     identity    a hash of the configuration and the table of weights
     capacity    tokens that prompt and reply may have together
+    tensors     the weights on the GPU, by name
     load_ms     how long loading took
     loaded      where the files' bytes came from: the network or the browser's storage
     """
@@ -59,7 +60,7 @@ class Model(Sequence):
         self.template = checkpoint.template
         self.eos_ids = checkpoint.eos_ids
         self.identity = checkpoint.identity
-        self._tensors = tensors
+        self.tensors = tensors
         self._owns_device = owns_device
         self.loaded = LoadReport(0, 0, ())
 
@@ -103,7 +104,7 @@ class Model(Sequence):
         """Gives all GPU memory of the model back; it can't be used afterwards."""
         for program in self.engine.programs.all():
             program.free()
-        for tensor in [*self._tensors.values(), *self.engine.cache.tensors()]:
+        for tensor in [*self.tensors.values(), *self.engine.cache.tensors()]:
             tensor.free()
         if self._owns_device:
             self.device.close()
