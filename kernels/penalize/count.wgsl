@@ -33,7 +33,7 @@ fn main(
     atomicAdd(&counts[id], 1u);
     // The n - 1 ids before this one are the last n - 1 of the history.
     let n = state.no_repeat;
-    var repeats = n != 0u && n - 1u < kept_ids() - i;
+    var repeats = n - 1u < kept_ids() - i; // where n is 0, more than any history has
     for (var back = 1u; repeats && back < n; back++) {
         repeats = id_back(i + back) == id_back(back - 1u);
     }

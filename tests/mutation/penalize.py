@@ -39,8 +39,7 @@ MUTANTS = [
         "penalize-1-ids-and-2-grams",
         "an n-gram that begins before the history",
     ),
-    Mutant(COUNT, "n != 0u && ", "", "penalize-all-biases", "no n-grams, no bans"),
-    Mutant(COUNT, "back < n; back++", "back < n - 1u; back++", "penalize-3-grams", "the whole n-gram"),
+    Mutant(COUNT, "back < n; back++", "back < n - 1u; back++", "penalize-5-grams", "the whole n-gram"),
     Mutant(
         COUNT,
         "i >= kept_ids() || id_back(i) >= vocab",
@@ -85,7 +84,7 @@ MUTANTS = [
         BANNED,
         "max(logit + by, BANNED), logit > BANNED",
         "logit + by, logit > BANNED",
-        "penalize-banned-already",
+        "penalize-dry",
         "nothing falls below a ban",
     ),
     Mutant("kernels/penalize/dry.wgsl", "-dry_values[i]", "dry_values[i]", "penalize-dry", "a penalty is subtracted"),
@@ -95,7 +94,6 @@ MUTANTS = [
         "if (id <= arrayLength(&out)) {",
         "penalize-dry",
         "an id that the vocabulary lacks",
-        survives="a device clamps or drops what lies outside of a buffer",
     ),
     Mutant(
         OP,

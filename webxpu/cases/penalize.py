@@ -41,7 +41,9 @@ def _case(
     if not dry:
         return arrays
     dry_ids = np.concatenate([np.arange(8) * 5, [-1, v, 9]]).astype(np.int32)
-    return *arrays, dry_ids, np.abs(uniform((11,), 3, amp=6))
+    dry_values = np.abs(uniform((11,), 3, amp=6))
+    dry_values[2] = 3e38
+    return *arrays, dry_ids, dry_values
 
 
 def _again(n: int) -> tuple[Any, ...]:
@@ -61,7 +63,7 @@ def _short(length: int, n: int) -> tuple[Any, ...]:
 def _banned_already() -> tuple[Any, ...]:
     """Tokens that are banned before penalties come, among them one that a division would lift."""
     logits, history, words, bias_ids, bias_values = _case(**{**ALL, "repetition": 0.5, "presence": -3.0})
-    logits[:20:2] = np.finfo(np.float32).min
+    logits[500] = logits[:20:2] = np.finfo(np.float32).min
     logits[1:20:4] = -(2.0**127)
     bias_values[:] = -np.inf
     return logits, history, words, bias_ids, bias_values
