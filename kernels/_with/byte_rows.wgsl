@@ -1,6 +1,7 @@
 // with: bytes
-// Rows of int8 codes, sixteen in a vec4<u32>: K is a multiple of 16, or each row is filled up to one. The part gives `code_scale(row, block)`, the scale of 32
-// codes. Where half a block lies past K, codes of the row after it are read, which meet an x of 0.
+// Rows of int8 codes, sixteen in a vec4<u32>: K is a multiple of 16, or each row is filled up to one. The part gives
+// `code_scale(row, block)`, the scale of 32 codes. Where half a block lies past K, codes of the row after it are read,
+// which meet an x of 0.
 // The functions are those of quads.wgsl.
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;

@@ -1,6 +1,6 @@
 // with: nibbles
-// Rows of signed 4-bit codes, 32 in a vec4<u32>: K is a multiple of 32, or each row is filled up to one. The part gives `code_scale(row, block)`, the scale of
-// 32 codes. The functions are those of quads.wgsl.
+// Rows of signed 4-bit codes, 32 in a vec4<u32>: K is a multiple of 32, or each row is filled up to one. The part gives
+// `code_scale(row, block)`, the scale of 32 codes. The functions are those of quads.wgsl.
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 const CHUNK = 32u;

@@ -86,6 +86,7 @@ class Gguf:
     header_bytes: int  # of the first file: from its magic number to the end of its tensor table
     size_bytes: int | None  # of the first file, where it is known
     parts: tuple[str, ...] = ()  # file names of a split model
+    metadata_bytes: int = 0  # of the first file: from its magic number to the end of its metadata
 
     def tensor(self, name: str) -> TensorInfo:
         """A tensor by name. Raises FormatError where the file has none."""
@@ -143,6 +144,16 @@ async def read_gguf(
     return replace(first, tensors=tensors, parts=tuple(names))
 
 
+async def read_gguf_header(read_range: ReadRange, *, name: str) -> Gguf:
+    """Reads the header of one file; where it says that it is part of a split model, the other parts are left alone."""
+    return await _Header(read_range, name).read()
+
+
+def without_tensors(head: bytes) -> bytes:
+    """The metadata of a file as a GGUF file of its own; `head` are the file's first `metadata_bytes`."""
+    return head[:8] + bytes(8) + head[16:]
+
+
 def _part_names(first: Gguf, count: int) -> list[str]:
     """File names of a split model's parts, `model-00001-of-00003.gguf` and so on."""
     name = first.name
@@ -174,6 +185,7 @@ class _Header(Window):
             if key in metadata:
                 raise self.error(start, f"metadata key {index}", "a new name", f"{key!r} a second time")
             metadata[key] = value
+        metadata_bytes = self.pos
         alignment = metadata_value(metadata, "general.alignment", int, DEFAULT_ALIGNMENT, name=self.name)
         if not 1 <= alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
             rule = f"a power of two up to {MAX_ALIGNMENT}"
@@ -183,7 +195,9 @@ class _Header(Window):
             self.what = f"row {index} of the tensor table"
             rows.append(await self.step(self._row))
         tensors = self._place(rows, -(-self.pos // alignment) * alignment, alignment)
-        return Gguf(self.name, version, metadata, tensors, alignment, self.pos, self.size)
+        return Gguf(
+            self.name, version, metadata, tensors, alignment, self.pos, self.size, metadata_bytes=metadata_bytes
+        )
 
     # What follows parses at the cursor, and raises Short past the bytes read so far.
 

@@ -18,6 +18,20 @@ def q1_0(rows: U8) -> F32:
     return np.where(bits, d, -d)
 
 
+def quantize_q1_0(weight: F32) -> U8:
+    """The blocks (N, K / 128 * 18) of a weight (N, K), K a multiple of 128, as ggml's quantiser makes them, bit for bit.
+
+    A block's scale is the mean of its magnitudes, summed in float32 from the first to the last. For a model that was
+    trained for one bit a weight this keeps what it knows; any other one is left with little.
+    """
+    blocks = weight.reshape(-1, 128)
+    sums = np.cumsum(np.abs(blocks), axis=1, dtype=np.float32)[:, -1]
+    with np.errstate(over="ignore"):  # past the largest float16 it is infinite, as in ggml
+        scales = (sums / np.float32(128)).astype(np.float16)[:, None]
+    signs = np.packbits(blocks >= 0, axis=1, bitorder="little")
+    return np.concatenate([scales.view(np.uint8), signs], axis=1).reshape(len(weight), -1)
+
+
 def tq1_0(rows: U8) -> F32:
     """Codes in base 3, five to a byte (32 bytes, then 16) and four to a byte (4 bytes), d.
 
