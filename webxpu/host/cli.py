@@ -67,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_bench(command("bench", _bench, "measure ops or a model on the GPU, as a part of what it can do at most"))
 
+    _add_convert(command("convert", _convert, "write a model's weights in another type, as a folder to load"))
+
     kernels = command("kernels", _kernels, "write the assembled WGSL modules, for any other host")
     kernels.add_argument("action", choices=["export"])
     kernels.add_argument("folder", type=Path, metavar="DIR")
@@ -100,6 +102,20 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     bench.add_argument("--type", metavar="TYPE", help="of a synthetic model's weights, such as q1_0 or q4_k")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write what was measured as JSON")
     _add_adapter(bench)
+
+
+def _add_convert(convert: argparse.ArgumentParser) -> None:
+    convert.add_argument("source", type=Path, metavar="SOURCE", help="a Hugging Face folder or a GGUF file")
+    convert.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
+    convert.add_argument(
+        "--to",
+        required=True,
+        choices=["q8", "q4g128", "q1_0"],
+        help="q8: 8 bits and a scale a row; q4g128: 4 bits and a scale every 128 columns; q1_0: signs, for models that "
+        "were trained for them and for tests, as any other model is left with little of what it knew",
+    )
+    convert.add_argument("--keep-head", action="store_true", help="leave the embedding and the head in their own type")
+    convert.add_argument("--force", action="store_true", help="replace a checkpoint that is in DIR already")
 
 
 def _add_adapter(parser: argparse.ArgumentParser) -> None:
@@ -186,6 +202,12 @@ def _bench(options: argparse.Namespace) -> int:
     from webxpu.host.bench import bench
 
     return bench(options)
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from webxpu.host.convert import convert_command
+
+    return convert_command(options)
 
 
 def _kernels(options: argparse.Namespace) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from types import ModuleType
 from typing import Any
 
 from webxpu.errors import Unsupported
+from webxpu.formats.converted import MANIFEST_NAME, ChunkHashes, is_manifest
 from webxpu.formats.gguf import Gguf, read_gguf
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import FIRST_READ_BYTES, ReadRange
@@ -35,6 +37,8 @@ class Checkpoint:
     eos_ids        ids that end a reply
     identity       a hash of the configuration and the table of tensors
     source         the file with the weights; those of other files lie beside it
+    tensors        the table of tensors that the weights are made of
+    hashes         by file, what it must hold; of converted checkpoints
     """
 
     architecture: ModuleType
@@ -46,29 +50,35 @@ class Checkpoint:
     identity: str
     source: Source
     no_tokenizer: str = field(default="", kw_only=True)
+    tensors: Mapping[str, TensorInfo] = field(default_factory=dict, kw_only=True, repr=False)
+    hashes: Mapping[str, ChunkHashes] = field(default_factory=dict, kw_only=True, repr=False)
 
 
 async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
     """Opens a model by what its files hold:
 
     a GGUF file, of a split model the first part; a Hugging Face folder, by its address with a "/" at the end or that of
-    its config.json.
+    its config.json; a folder that `webxpu convert` made, by its address or that of its manifest.json.
 
     Raises FormatError for broken files, with the files that were looked for where a folder lacks one; Unsupported for
     what this version cannot compute; FetchError; ShapeError for what names no source.
     """
-    from webxpu.llm import hf_checkpoint
+    from webxpu.llm import converted_checkpoint, hf_checkpoint
 
     where = Source.parse(source)
     files = Files(where, bridge)
     if where.place.endswith("/"):
-        values = await files.find_json("config.json")
+        manifest, values = await asyncio.gather(files.find_json(MANIFEST_NAME), files.find_json("config.json"))
+        if manifest is not None and is_manifest(manifest):
+            return await converted_checkpoint.open_converted(files, manifest)
         if values is not None:
             return await hf_checkpoint.open_folder(files, values)
-        raise files.incomplete("a config.json")
+        raise files.incomplete("a config.json or a manifest.json")
     reader, head = await _begun(where.reader(bridge))
     if head.lstrip()[:1] == b"{":
         values = await files.find_json(where.name)
+        if values is not None and is_manifest(values):
+            return await converted_checkpoint.open_converted(files, values)
         if values is not None:
             return await hf_checkpoint.open_folder(files, values)
     header = await read_gguf(reader, name=where.name, open_part=lambda name: where.sibling(name).reader(bridge))
@@ -91,8 +101,10 @@ async def _begun(read_range: ReadRange) -> tuple[ReadRange, bytes]:
     return read, begin[:64]
 
 
-def open_gguf(header: Gguf, source: Source, factors: Any = None) -> Checkpoint:
-    """A model of a GGUF header, and what `rope_factors` found in the file."""
+def open_gguf(
+    header: Gguf, source: Source, factors: Any = None, hashes: Mapping[str, ChunkHashes] | None = None
+) -> Checkpoint:
+    """A model of a GGUF header, what `rope_factors` found in the file, and hashes of its files where they are known."""
     metadata = header.metadata
     architecture = models.find(architecture_of(metadata))
     config = config_from_gguf(metadata, vocab_of(header))
@@ -108,9 +120,11 @@ def open_gguf(header: Gguf, source: Source, factors: Any = None) -> Checkpoint:
         tokenizer,
         ChatTemplate.from_gguf(metadata),
         tuple(ends),
-        identity_of(config, header.tensors),
+        identity_of(config, header.tensors, hashes),
         source,
         no_tokenizer=reason,
+        tensors=header.tensors,
+        hashes=hashes or {},
     )
 
 
@@ -128,8 +142,11 @@ def unless_unknown(make: Callable[[], Tokenizer]) -> tuple[Tokenizer | None, str
         return None, str(e)
 
 
-def identity_of(config: Config, tensors: Mapping[str, TensorInfo], hashes: Iterable[str] = ()) -> str:
-    """Names a model: the same for the same numbers, tensors and, where they are known, hashes of the weights."""
+def identity_of(
+    config: Config, tensors: Mapping[str, TensorInfo], hashes: Mapping[str, ChunkHashes] | None = None
+) -> str:
+    """Names a model: the same for the same numbers, tensors and, where they are known, bytes of the weights."""
     table = sorted((t.name, t.type, t.shape, t.start, t.nbytes) for t in tensors.values())
-    said: Any = [asdict(config), table, list(hashes)]
+    sums = sorted((file, h.sha256) for file, h in (hashes or {}).items())
+    said: Any = [asdict(config), table, sums]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from webxpu.errors import FetchError, FormatError
+from webxpu.formats.converted import ChunkHashes, verified
 from webxpu.formats.json_text import parse_json
 from webxpu.formats.window import ReadRange
 from webxpu.gpu.seam import Bridge
@@ -24,13 +25,15 @@ class Files:
     def __init__(self, source: Source, bridge: Bridge) -> None:
         self.source = source
         self.bridge = bridge
+        self.hashes: Mapping[str, ChunkHashes] = {}  # of files whose bytes are checked as they are read
         self.looked_for: list[str] = []
 
     def place(self, name: str) -> Source:
         return self.source.sibling(name)
 
     def reader(self, name: str) -> ReadRange:
-        return self.place(name).reader(self.bridge)
+        reader = self.place(name).reader(self.bridge)
+        return verified(reader, name, self.hashes[name]) if name in self.hashes else reader
 
     async def exists(self, name: str) -> bool:
         """Whether there is such a file. Raises FetchError where that cannot be known."""
@@ -47,7 +50,11 @@ class Files:
         return found[0] if await self._begins(name, read) else None
 
     async def _begins(self, name: str, read: Callable[[], Awaitable[tuple[bytes, int | None]]]) -> bool:
-        """Whether a file has a beginning, noted where it has none. Servers of one page answer every path with it."""
+        """Whether a file has a beginning, noted where it has none. Servers of one page answer every path with it. Where
+        files have hashes, one without is none of them."""
+        if self.hashes and name not in self.hashes:
+            self.looked_for.append(name)
+            return False
         try:
             begin = (await read())[0][:64].lstrip()
         except FetchError as e:

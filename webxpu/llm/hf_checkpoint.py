@@ -7,6 +7,7 @@ from typing import Any
 
 from webxpu.errors import FormatError
 from webxpu.formats.safetensors import INDEX_NAME, Safetensors, read_safetensors, read_sharded
+from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm import models
 from webxpu.llm.checkpoint import Checkpoint, identity_of, unless_unknown
 from webxpu.llm.files import MAX_TOKENIZER_BYTES, Files
@@ -20,12 +21,19 @@ WEIGHTS_NAME = "model.safetensors"
 async def open_folder(files: Files, values: Mapping[str, Any]) -> Checkpoint:
     """The model of a folder whose config.json says `values`. Raises FormatError, Unsupported, FetchError."""
     table = await read_table(files)
-    config = config_from_hf(values, vocab_of(table.tensors))
+    generation = await files.find_json("generation_config.json")
+    return await checkpoint_of(files, values, generation, table.tensors)
+
+
+async def checkpoint_of(
+    files: Files, values: Mapping[str, Any], generation: Mapping[str, Any] | None, table: Mapping[str, TensorInfo]
+) -> Checkpoint:
+    """The model of a config.json, a generation_config.json and a table of tensors; its tokenizer is among `files`."""
+    config = config_from_hf(values, vocab_of(table))
     architecture = models.find(config.architecture)
-    tensors = model_tensors(values, table.tensors)
+    tensors = model_tensors(values, table)
     weights = architecture.weights(config, tensors, names_of(config.architecture))
     text = await read_text(files)
-    generation = await files.find_json("generation_config.json")
     ends = _ids(values, "config.json") if generation is None else _ids(generation, "generation_config.json")
     return Checkpoint(
         architecture,
@@ -34,9 +42,11 @@ async def open_folder(files: Files, values: Mapping[str, Any]) -> Checkpoint:
         text.tokenizer,
         text.template,
         tuple(dict.fromkeys((*ends, *text.eos_ids))),
-        identity_of(config, tensors),
+        identity_of(config, tensors, files.hashes),
         files.place(next(iter(tensors.values())).file),
         no_tokenizer=text.reason,
+        tensors=tensors,
+        hashes=files.hashes,
     )
 
 

@@ -19,7 +19,7 @@ def q1_0(rows: U8) -> F32:
 
 
 def quantize_q1_0(weight: F32) -> U8:
-    """The blocks (N, K / 128 * 18) of a weight (N, K), K a multiple of 128, as ggml's quantiser makes them, bit for bit.
+    """The blocks (N, K / 128 * 18) of a weight (N, K), K a multiple of 128, bit for bit those of ggml's quantiser.
 
     A block's scale is the mean of its magnitudes, summed in float32 from the first to the last. For a model that was
     trained for one bit a weight this keeps what it knows; any other one is left with little.

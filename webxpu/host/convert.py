@@ -1,0 +1,318 @@
+"""`webxpu convert`: a model's weights in another type, in a folder that `webxpu.load` opens.
+
+Weights pass through in blocks of rows, so the largest model needs no more memory than the smallest. The folder is made
+beside where it is to be, and renamed when it is complete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import math
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webxpu.errors import FetchError
+from webxpu.formats.converted import (
+    ALIGNMENT_BYTES,
+    CHUNK_BYTES,
+    FORMAT,
+    MANIFEST_NAME,
+    METADATA_NAME,
+    PAYLOAD_NAME,
+    VERSION,
+)
+from webxpu.formats.gguf import read_gguf_header, without_tensors
+from webxpu.formats.tensor_info import TensorInfo
+from webxpu.gpu.seam import Bridge
+from webxpu.host import exits
+from webxpu.host.exits import BadModel, UsageError
+from webxpu.host.progress import download_bars
+from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
+from webxpu.llm.source import Source
+from webxpu.quant.floats import F32
+from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize
+from webxpu.quant.one_bit import quantize_q1_0
+from webxpu.quant.rows import ROW_TYPES, quantize_to
+
+TYPES = ("q8", "q4g128", "q1_0")
+# What a matrix becomes whose rows are no whole number of the blocks asked for.
+FALLBACK = "q8"
+# Float32 bytes of the rows that are in memory at once; the arithmetic takes some times as much.
+BLOCK_BYTES = 2 << 20
+# A Hugging Face folder's files about text, taken over as they are.
+TEXT_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "chat_template.jinja")
+# The matrix that chooses experts decides too much to be rounded, and is small.
+_ROUTER = re.compile(r"(\.ffn_gate_inp|\.mlp\.gate)\.weight")
+
+Report = Callable[[str, int, int | None], None]
+
+
+def convert_command(options: argparse.Namespace) -> int:
+    """The command."""
+    with download_bars("converting") as report:
+        done = convert(
+            options.source, options.folder, options.to, keep_head=options.keep_head, force=options.force, report=report
+        )
+    kept = f", {done['other']} in another type" if done["other"] else ""
+    print(
+        f"{options.folder}: {done['matrices']} matrices in {options.to}{kept}, {done['bytes']:,} bytes", file=sys.stderr
+    )
+    return exits.OK
+
+
+def convert(
+    source: Path,
+    folder: Path,
+    to: str,
+    *,
+    keep_head: bool = False,
+    force: bool = False,
+    report: Report = lambda *_: None,
+) -> dict[str, int]:
+    """Writes a converted checkpoint.
+
+    source     a Hugging Face folder, or a GGUF file
+    folder     where to; nothing is there before everything is
+    to         "q8", "q4g128" or "q1_0", what matrices become; gains and biases become float32
+    keep_head  leaves the embedding and the head in the source's type
+    force      replaces a checkpoint that is there
+    report     told (label, bytes done, bytes in all)
+
+    Returns counts: matrices in the type, those in another one, bytes of the payload. Raises UsageError where the folder
+    is in the way, BadModel where there is no such source, FormatError, Unsupported.
+    """
+    if folder.exists() and not force:
+        raise UsageError(f"{folder} exists; --force replaces a checkpoint")
+    if folder.exists() and not (folder / MANIFEST_NAME).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is no checkpoint of webxpu, so it is not replaced")
+    bridge = LocalBridge()
+    checkpoint = asyncio.run(open_checkpoint(_source(source), _seam(bridge)))
+    if checkpoint.hashes:
+        raise UsageError(f"{source} is converted already; convert what it was made from")
+    made = folder.parent / f".{folder.name}.partial"
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    try:
+        done = _Conversion(checkpoint, bridge, made, to, keep_head, lambda *at: report(source.name, *at)).run()
+        _move(made, folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return done
+
+
+def _source(path: Path) -> str:
+    if not path.exists():
+        raise BadModel(f"no file or folder {path}")
+    return f"file:{path.absolute()}{'/' if path.is_dir() else ''}"
+
+
+def _move(made: Path, folder: Path) -> None:
+    """Puts the finished folder in its place; the one before it is gone only then."""
+    old = folder.parent / f".{folder.name}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    made.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class LocalBridge:
+    """Files of this machine as the bridge reads those of a browser."""
+
+    async def fetch_range(self, source: Mapping[str, Any], start: int, nbytes: int) -> dict[str, Any]:
+        path = Path(source["file"])
+        if not path.is_file():
+            error = FetchError(f"no file {path}")
+            error.missing = True
+            raise error
+        return {"bytes": self.read(path, start, nbytes), "total": path.stat().st_size, "etag": None}
+
+    def read(self, path: Path, start: int, nbytes: int) -> bytes:
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(nbytes)
+
+
+def _seam(bridge: LocalBridge) -> Bridge:
+    """All that opening a checkpoint asks of a bridge is ranges."""
+    seam: Any = bridge
+    opened: Bridge = seam
+    return opened
+
+
+class _Conversion:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        bridge: LocalBridge,
+        folder: Path,
+        to: str,
+        keep_head: bool,
+        report: Callable[[int, int], None],
+    ) -> None:
+        self.checkpoint, self.bridge, self.folder, self.to, self.report = checkpoint, bridge, folder, to, report
+        ends = [weight for name, weight in checkpoint.weights.items() if name in ("embedding", "head")]
+        self.kept = {part.name for weight in ends for part in weight.parts} if keep_head else set()
+        self.matrices = {
+            part.name for weight in checkpoint.weights.values() if weight.type != "float32" or len(weight.shape) > 1
+            for part in weight.parts
+        }  # fmt: skip
+        self.total = sum(info.nbytes for info in checkpoint.tensors.values())
+        self.read_bytes = 0
+
+    def run(self) -> dict[str, int]:
+        files, described = self._described()
+        table, counts = self._payload(files)
+        manifest = {
+            "format": FORMAT, "version": VERSION, "made_by": f"webxpu convert --to {self.to}", **described,
+            "chunk_bytes": CHUNK_BYTES, "files": files, "tensors": table,
+        }  # fmt: skip
+        text = json.dumps(manifest, ensure_ascii=False, indent=1)
+        (self.folder / MANIFEST_NAME).write_text(text + "\n", "utf-8")  # last: without it the folder is no checkpoint
+        return counts
+
+    def _payload(self, files: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+        """Writes the tensors one after the other."""
+        table: dict[str, Any] = {}
+        counts = {"matrices": 0, "other": 0, "bytes": 0}
+        with HashedFile(self.folder / PAYLOAD_NAME) as out:
+            for info in sorted(self.checkpoint.tensors.values(), key=lambda t: (t.file, t.start)):
+                kind = self._type_of(info)
+                out.fill(-out.nbytes % ALIGNMENT_BYTES)
+                table[info.name] = {"type": kind, "shape": list(info.shape), "start": out.nbytes}
+                self._tensor(info, kind, out)
+                if info.name in self.matrices:
+                    counts["matrices" if kind == self.to else "other"] += 1
+            files[PAYLOAD_NAME] = out.entry()
+            counts["bytes"] = out.nbytes
+        return table, counts
+
+    def _type_of(self, info: TensorInfo) -> str:
+        if info.name not in self.matrices:
+            return "f32"
+        if info.name in self.kept or _ROUTER.search(info.name):
+            return info.type
+        k = info.shape[-1]
+        if self.to == "q1_0" and k % BLOCK_TYPES["q1_0"].elements == 0:
+            return self.to
+        kind = self.to if self.to in ROW_TYPES else FALLBACK
+        return kind if k % ROW_TYPES[kind].multiple == 0 else info.type
+
+    def _tensor(self, info: TensorInfo, kind: str, out: HashedFile) -> None:
+        if kind == info.type:
+            for raw in self._raw(info):
+                out.write(raw)
+            return
+        scales = []
+        for raw in self._raw(info):
+            rows = _floats(info, raw)
+            if kind == "f32":
+                out.write(rows.tobytes())
+            elif kind == "q1_0":
+                out.write(quantize_q1_0(rows).tobytes())
+            else:
+                codes, scale = quantize_to(kind, rows)
+                out.write(codes.tobytes())
+                scales.append(scale)  # a hundredth of the weight at most
+        for scale in scales:
+            out.write(np.ascontiguousarray(scale, "<f4").tobytes())
+
+    def _raw(self, info: TensorInfo) -> Iterator[bytes]:
+        """A tensor's bytes, some rows at a time."""
+        k = info.shape[-1]
+        rows = math.prod(info.shape[:-1])
+        row_bytes = info.nbytes // rows
+        step = max(1, BLOCK_BYTES // (4 * k))
+        path = Path(self.checkpoint.source.sibling(info.file).place)
+        for row in range(0, rows, step):
+            wanted = min(step, rows - row) * row_bytes
+            raw = self.bridge.read(path, info.start + row * row_bytes, wanted)
+            if len(raw) != wanted:
+                at = info.start + row * row_bytes
+                raise BadModel(f"{info.file}: tensor {info.name!r} must have {wanted} bytes at {at}, got {len(raw)}")
+            self.read_bytes += wanted
+            self.report(self.read_bytes, self.total)
+            yield raw
+
+    def _described(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The files beside the payload with their hashes, and what the manifest says of the configuration."""
+        path = Path(self.checkpoint.source.place)
+        files: dict[str, Any] = {}
+        if path.suffix == ".safetensors":
+            texts = {name: path.with_name(name) for name in (*TEXT_FILES, "config.json", "generation_config.json")}
+            found = {name: text.read_bytes() for name, text in texts.items() if text.is_file()}
+            for name in found.keys() & set(TEXT_FILES):
+                files[name] = self._copied(name, found[name])
+            generation = found.get("generation_config.json")
+            return files, {
+                "config": json.loads(found["config.json"]),
+                "generation": None if generation is None else json.loads(generation),
+            }
+        reader = Source("file", str(path)).reader(_seam(self.bridge))
+        header = asyncio.run(read_gguf_header(reader, name=path.name))
+        head = self.bridge.read(path, 0, header.metadata_bytes)
+        files[METADATA_NAME] = self._copied(METADATA_NAME, without_tensors(head))
+        return files, {"metadata": METADATA_NAME}
+
+    def _copied(self, name: str, data: bytes) -> dict[str, Any]:
+        with HashedFile(self.folder / name) as out:
+            out.write(data)
+            return out.entry()
+
+
+class HashedFile:
+    """A file that is written from its start to its end, with a hash for every chunk."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb")
+        self._hash = hashlib.sha256()
+        self._sums: list[str] = []
+        self.nbytes = 0
+
+    def __enter__(self) -> HashedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        left = memoryview(data)
+        while left:
+            room = CHUNK_BYTES - self.nbytes % CHUNK_BYTES
+            part = left[:room]
+            self._hash.update(part)
+            self.nbytes += len(part)
+            left = left[room:]
+            if self.nbytes % CHUNK_BYTES == 0:
+                self._sums.append(self._hash.hexdigest())
+                self._hash = hashlib.sha256()
+
+    def fill(self, nbytes: int) -> None:
+        """Zeros."""
+        self.write(bytes(nbytes))
+
+    def entry(self) -> dict[str, Any]:
+        """What the manifest says of the file."""
+        rest = [self._hash.hexdigest()] if self.nbytes % CHUNK_BYTES else []
+        return {"bytes": self.nbytes, "sha256": self._sums + rest}
+
+
+def _floats(info: TensorInfo, raw: bytes) -> F32:
+    """Rows of a tensor as float32 (N, K)."""
+    data: NDArray[np.uint8] = np.frombuffer(raw, np.uint8)
+    k = info.shape[-1]
+    if info.type == "f32":
+        return data.view("<f4").reshape(-1, k)
+    rows = len(data) * math.prod(info.shape[:-1]) // info.nbytes
+    return dequantize(Blocks(info.type, (rows, k), data))
