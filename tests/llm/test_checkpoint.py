@@ -92,7 +92,10 @@ def test_a_templates_own_file_comes_before_the_configurations_and_a_list_has_a_d
 
 def test_a_folder_without_what_is_needed_says_what_was_looked_for(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
-    with pytest.raises(FormatError, match=r"^m: the folder must have a config\.json or a manifest\.json; looked for manifest\.json, config\.json$"):
+    with pytest.raises(
+        FormatError,
+        match=r"^m: the folder must have a config\.json or a manifest\.json; looked for manifest\.json, config\.json$",
+    ):
         opened(tmp_path, "m/")
     (tmp_path / "m" / "config.json").write_text((tiny_hf.FOLDER / "f32" / "config.json").read_text())
     with pytest.raises(
