@@ -34,7 +34,8 @@ class Array(np.ndarray):
 class NumpyDevice:
     """What the engine asks of a device, and of its bridge."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocab: int) -> None:
+        self.vocab = vocab
         self.arrays: list[Array] = []
         self.programs: list[NumpyProgram] = []
         self.calls: list[str] = []
@@ -90,25 +91,27 @@ class NumpyProgram:
 
     def __init__(self, device: NumpyDevice, label: str, body: Callable[[], Any], handle: int) -> None:
         self.device, self.label, self._body, self._handle = device, label, body, handle
-        self.output: Any = None
-        self.compiled = False
+        self._output: Array | None = None
+        self.compiled = True
 
     @property
     def handle(self) -> int:
-        assert self.compiled, f"{self.label} is not compiled"
         return self._handle
-
-    async def compile(self) -> None:
-        self.compiled = True
 
     def run(self) -> None:
         self.device.ran.append(self.label)
         made = self._body()
         if isinstance(made, np.ndarray):
             # As on a GPU, a program's result is one buffer that every run overwrites.
-            if self.output is None:
-                self.output = self.device.put(made)
-            self.output[:] = made
+            if self._output is None:
+                self._output = self.device.put(made)
+            self._output[:] = made
+
+    @property
+    def output(self) -> Array:
+        if self._output is None:  # whoever asks before the first run asks for scores
+            self._output = self.device.put(np.zeros(self.device.vocab, np.float32))
+        return self._output
 
     def loop(self, max_tokens: int, **options: Any) -> NumpyLoop:
         self.device.calls.append("loop")
@@ -120,11 +123,12 @@ class NumpyLoop:
 
     def __init__(
         self, program: NumpyProgram, max_tokens: int, *, ring: Array, first: int, ready: int, stops: Sequence[int],
-        timestamps: bool, wraps: bool = False,
+        timestamps: bool, wraps: bool = False, rows: Array | None = None,
     ) -> None:  # fmt: skip
         assert wraps or first + max_tokens <= len(ring)
         self.program, self.max_tokens, self.ring, self.first, self.stops = program, max_tokens, ring, first, stops
         self.made, self.kept, self.size = min(ready, max_tokens), 0, 1
+        self.ring_rows, self.rows = rows, None
         self.reason: str | None = None
         self.timestamps = timestamps
         self.fail: Exception | None = None
@@ -140,6 +144,7 @@ class NumpyLoop:
             self._run()
         places = np.arange(self.first + self.kept, self.first + self.made) % len(self.ring)
         batch = self.ring[places].tolist()
+        found = np.array(self.ring_rows[places]) if self.ring_rows is not None else None
         self._run()
         ids: list[int] = []
         for i in batch:
@@ -148,6 +153,8 @@ class NumpyLoop:
                 break
             ids.append(i)
         self.kept += len(ids)
+        if self.ring_rows is not None:
+            self.rows = found[: len(ids)]
         if self.reason is None and self.kept == self.max_tokens:
             self.reason = "length"
         return ids
@@ -171,11 +178,12 @@ def numpy_engine(
     config: Config, weights: dict[str, Any], capacity: int, *, parts: int = 4, **options: Any
 ) -> ConversationOnNumpy:
     """A sequence in an engine that records the same programs as on a GPU."""
-    device = NumpyDevice()
+    device = NumpyDevice(config.vocab)
     cache = Cache.new(config, capacity, empty=device.empty, put=device.put, **options)
     programs = Programs(
-        device.record, models.find(config.architecture), config, weights, cache, sizes=CHUNK_ROWS, parts=parts
-    )
+        device.record, models.find(config.architecture), config, weights, cache, sizes=CHUNK_ROWS, parts=parts,
+        empty=device.empty,
+    )  # fmt: skip
     return ConversationOnNumpy(Engine(config, device, cache, programs))  # type: ignore[arg-type]
 
 

@@ -175,6 +175,10 @@ class Program:
             raise DeviceError(f"program {self.label!r} is not compiled; await compile() first")
         return self._handle
 
+    @property
+    def compiled(self) -> bool:
+        return self._handle is not None
+
     def place(self) -> None:
         """Gives every storage of the recording a buffer of the pool, by lifetime. Called when the recording ends."""
         self._slots, self._scratch_slots, self.pool_sizes = place(self.steps)

@@ -52,13 +52,16 @@ class Engine:
 
     def placing(self, ledger: Ledger, ids: Sequence[int]) -> Steps:
         """Steps that make a sequence the one that runs: its pages, and its ids as far back as the history goes."""
-        steps = self._copying(ledger)
-        table = np.full(self.cache.pages.shape[0], ledger.table[-1] if ledger.table else 0, np.int32)
-        table[: len(ledger.table)] = ledger.table
-        pages = self.cache.pages
-        steps.append(["write", pages.handle, pages.offset, table.view(np.uint8)])
         kept = min(len(ids), self.cache.capacity)
-        return steps + self.remembering(ids[len(ids) - kept :], len(ids) - kept)
+        history = self.remembering(ids[len(ids) - kept :], len(ids) - kept)
+        return [*self._copying(ledger), *self.tabling(ledger), *history]
+
+    def tabling(self, ledger: Ledger) -> Steps:
+        """Steps that write the page table. Entries that no position needs repeat the last page."""
+        pages = self.cache.pages
+        table = np.full(pages.shape[0], ledger.table[-1], np.int32)
+        table[: len(ledger.table)] = ledger.table
+        return [["write", pages.handle, pages.offset, table.view(np.uint8)]]
 
     def remembering(self, ids: Sequence[int], first: int) -> Steps:
         """Steps that write ids into the history, which is a ring: the first one is that number of its sequence."""

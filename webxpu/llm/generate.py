@@ -6,14 +6,19 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from webxpu.errors import ContextOverflow, DeviceError, ShapeError
-from webxpu.llm.engine import Engine
+from webxpu.llm.engine import Engine, Steps
 from webxpu.llm.head import Choice
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import EVICTED, MAX_STOPS, State
+from webxpu.llm.stepped import Allows, Picks, Stepped
 from webxpu.llm.timings import Timings, timed
+from webxpu.ops.logprobs import MAX_MOST
 
 if TYPE_CHECKING:
     from webxpu.llm.sequence import Sequence as Conversation
@@ -26,10 +31,25 @@ class Run(Protocol):
     """Something that makes ids until it says why it ended: the bridge's loop, or a loop that Python takes part in."""
 
     reason: str | None
+    rows: Any
 
     async def next(self) -> list[int]: ...
     def abort(self) -> None: ...
     async def close(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Logprobs:
+    """The log-probability of an id, and the most likely ids with theirs, highest first. Over the whole vocabulary,
+    before temperature and filters, after penalties and masks."""
+
+    logprob: float
+    top: list[tuple[int, float]]
+
+
+def logprobs_of(row: Any) -> Logprobs:
+    """What `webxpu.ops.logprobs` wrote for an id."""
+    return Logprobs(float(row[0]), [(int(i), float(v)) for i, v in zip(row[1::2], row[2::2], strict=True)])
 
 
 class Generation:
@@ -37,6 +57,7 @@ class Generation:
 
     prompt_ids, ids    the prompt, and all ids so far, without a stop id
     reused_tokens      tokens of the prompt that were already in the cache
+    logprobs           of each id, where they were asked for
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
     timings            None while it runs
 
@@ -52,13 +73,19 @@ class Generation:
         sampling: Sampling,
         max_tokens: int | None = None,
         stop_ids: Sequence[int] = (),
+        logprobs: int = 0,
+        constraint: Allows | None = None,
+        sampler: Picks | None = None,
         timestamps: bool = False,
         load_ms: float = 0.0,
     ) -> None:
         self._sequence = sequence
         self._engine: Engine = sequence.engine
         self._sampling = sampling
-        self._choice = Choice(greedy=sampling.greedy)
+        self._constraint = constraint
+        self._sampler = sampler
+        self._choice = self._chosen(logprobs)
+        self._biases = sampling.bias_table(self._engine.config.vocab)
         self._seed = 0
         self._timestamps = timestamps
         self._load_ms = load_ms
@@ -74,6 +101,7 @@ class Generation:
         if len(self.stop_ids) > MAX_STOPS:
             raise ShapeError(f"generate: stop_ids must be at most {MAX_STOPS}, got {len(self.stop_ids)}")
         self.ids: list[int] = []
+        self.logprobs: list[Logprobs] = []
         self.reused_tokens = 0
         self.finish_reason: str | None = None
         self.timings: Timings | None = None
@@ -126,7 +154,7 @@ class Generation:
             return
         if not self._marks:
             self._marks.append((time.perf_counter(), 0))
-            self._seed = 0 if self._sampling.greedy else self._sampling.resolved_seed()
+            self._seed = 0 if self._sampling.greedy else self._sampling.resolved_seed()  # one for all of its turns
         engine, sequence = self._engine, self._sequence
         async with engine.turn:
             if self._run is not None or self.finish_reason is not None:
@@ -153,12 +181,17 @@ class Generation:
         known, left = [*self.prompt_ids, *self.ids], self._max_tokens - len(self.ids)
         kept = ledger.begin(known, left)
         state = self._state()
-        steps = engine.placing(ledger, known)
+        steps = [*engine.placing(ledger, known), *self._biasing()]
         state.position, state.evicted = kept - ledger.evicted, ledger.evicted
         if not self.ids:
             self.reused_tokens = kept
+        if self._stepped:
+            engine.submit(steps)
+            self._run = self._steps(known, kept, left, state)
+            return
+        if not self.ids:
             more, rows = engine.feeding(len(known) - kept, state)
-            steps += [*more, ["run", engine.programs.choose(rows, self._choice).handle]]
+            steps += [*more, ["run", engine.programs.after(rows, self._choice).handle]]
         elif kept < len(known) - 1:
             steps += engine.feeding(len(known) - 1 - kept, state)[0]
         if self.ids:
@@ -168,30 +201,65 @@ class Generation:
         self._run = self._loop(len(known), left, ready=0 if self.ids else 1)
 
     def _loop(self, first: int, max_tokens: int, ready: int) -> Run:
-        ring = self._engine.cache.history
-        wraps: dict[str, Any] = {"wraps": True} if self._engine.cache.sinks else {}
-        return self._engine.programs.decode(self._choice).loop(
-            max_tokens, ring=ring, first=first % self._engine.cache.capacity, ready=ready, stops=self.stop_ids,
-            timestamps=self._timestamps, **wraps,
+        cache, programs, choice = self._engine.cache, self._engine.programs, self._choice
+        assert choice is not None, "where the host chooses, it takes steps"
+        return programs.decode(choice).loop(
+            max_tokens, ring=cache.history, first=first % cache.capacity, ready=ready, stops=self.stop_ids,
+            timestamps=self._timestamps, wraps=cache.sinks > 0,
+            rows=programs.tables.logprobs(choice.logprobs) if choice.logprobs else None,
         )  # fmt: skip
 
+    def _steps(self, known: list[int], kept: int, max_tokens: int, state: State) -> Stepped:
+        return Stepped(
+            self._engine, self._sequence.ledger, known, kept, state, prompt_tokens=len(self.prompt_ids),
+            max_tokens=max_tokens, stops=self.stop_ids, choice=self._choice, dry=self._sampling.dry,
+            constraint=self._constraint, sampler=self._sampler,
+        )  # fmt: skip
+
+    @property
+    def _stepped(self) -> bool:
+        """Whether Python has something to say before each token."""
+        return self._choice is None or self._choice.masked or self._choice.dry
+
+    def _chosen(self, logprobs: int) -> Choice | None:
+        """How the GPU chooses ids; None where the host does."""
+        sampling, config = self._sampling, self._engine.config
+        check_whole("generate", "logprobs", logprobs, 0, min(MAX_MOST, config.vocab))
+        if self._sampler is None:
+            return Choice(
+                greedy=sampling.greedy,
+                penalized=sampling.penalized,
+                dry=sampling.dry is not None,
+                masked=self._constraint is not None,
+                logprobs=logprobs,
+            )
+        if logprobs:
+            raise ShapeError("generate: logprobs must be 0 with a sampler, which sees all scores itself")
+        return None
+
     def _state(self) -> State:
-        sampling = self._sampling
-        return State(
-            step=len(self.ids),
-            seed=self._seed,
-            top_k=sampling.top_k,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            min_p=sampling.min_p,
-            capacity=self._engine.cache.capacity,
-            sinks=self._engine.cache.sinks,
-            stops=self.stop_ids,
-        )
+        cache = self._engine.cache
+        state = State(step=len(self.ids), capacity=cache.capacity, sinks=cache.sinks, stops=self.stop_ids)
+        self._sampling.fill(state)
+        state.seed = self._seed
+        return state
+
+    def _biasing(self) -> Steps:
+        """Steps that upload the biases."""
+        ids, values = self._biases
+        tables = self._engine.programs.tables
+        if not len(ids):
+            return []
+        return [
+            ["write", table.handle, table.offset, array.view(np.uint8)]
+            for table, array in ((tables.bias_ids, ids), (tables.bias_values, values))
+        ]
 
     async def _step(self, run: Run) -> list[int]:
         ids = await run.next()
         self.ids += ids
+        if ids and self._choice is not None and self._choice.logprobs:
+            self.logprobs += [logprobs_of(row) for row in run.rows]
         self._marks.append((time.perf_counter(), len(self.ids)))
         if run.reason is not None:
             await self._end(run)
@@ -204,10 +272,13 @@ class Generation:
         report = await run.close()
         if report.get("gpuMs") is not None:
             self._gpu_ms = (self._gpu_ms or 0.0) + report["gpuMs"]
-        # The last id of a generation that was cut has not been fed for certain; before a stop id every id was.
-        known = self.ids if reason == "stop" else self.ids[:-1]
+        known = [*self.prompt_ids, *self.ids]
+        if isinstance(run, Stepped):
+            known = known[: run.fed]
+        elif self.ids and reason != "stop":
+            known.pop()  # it has not been fed for certain; before a stop id every id was
         evicted = int((await engine.cache.state.numpy())[EVICTED]) if engine.cache.sinks else None
-        self._sequence.ledger.commit([*self.prompt_ids, *known], evicted)
+        self._sequence.ledger.commit(known, evicted)
         self._run = engine.active = None
         if reason == "abort" and not self._aborted:
             return
@@ -216,7 +287,7 @@ class Generation:
             self._marks,
             fed=len(self.prompt_ids) - self.reused_tokens,
             load_ms=self._load_ms,
-            dispatches_per_token=engine.programs.decode(self._choice).dispatches,
+            dispatches_per_token=engine.programs.step(self._choice).dispatches,
             gpu_ms=self._gpu_ms,
         )
         self.finish_reason = self._at_limit if reason == "length" else reason

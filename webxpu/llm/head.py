@@ -12,29 +12,72 @@ from typing import Any
 from webxpu import ops
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
+from webxpu.llm.tables import Tables
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of choosing a token is fixed when a program is recorded; all else lies in the state.
+    """What of choosing a token is fixed when a program is recorded; all else lies in the state and in tables.
 
     greedy      the most likely token; else a draw
+    penalized   biases, penalties and bans change the scores first
+    dry         so does the table of the DRY penalty
+    masked      the mask says which tokens are allowed
+    logprobs    0, or how many of the highest log-probabilities are written beside the token's own
     """
 
     greedy: bool = True
+    penalized: bool = False
+    dry: bool = False
+    masked: bool = False
+    logprobs: int = 0
+
+    @property
+    def plain(self) -> bool:
+        """Nothing but the most likely token: the fused kernels do it."""
+        return self == Choice(greedy=True)
 
     def __str__(self) -> str:
-        return "greedy" if self.greedy else "sample"
+        flags = [name for name in ("penalized", "dry", "masked") if getattr(self, name)]
+        most = [f"{self.logprobs} logprobs"] if self.logprobs else []
+        return " ".join(["greedy" if self.greedy else "sample", *flags, *most])
 
 
-def choose(config: Config, w: Mapping[str, Any], cache: Cache, x: Any, *, greedy: bool) -> None:
-    """Chooses the id that follows row state.rows - 1 of x, appends it to the history and moves the state on."""
-    pages = cache.rolled
-    if greedy:
-        best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)
-        ops.advance(best, ids, cache.history, cache.state, *pages)
-    else:
-        ops.sample(logits(config, w, cache, x), cache.history, cache.state, *pages)
+def choose(
+    config: Config,
+    w: Mapping[str, Any],
+    cache: Cache,
+    x: Any,
+    *,
+    greedy: bool,
+    penalized: bool = False,
+    dry: bool = False,
+    masked: bool = False,
+    logprobs: int = 0,
+    tables: Tables | None = None,
+) -> None:
+    """Chooses the id that follows row state.rows - 1 of x, appends it to the history and moves the state on.
+
+    The options are those of `Choice`; the state's temperature is 0 where it is greedy.
+    """
+    choice = Choice(greedy, penalized, dry, masked, logprobs)
+    history, state = cache.history, cache.state
+    if choice.plain:
+        best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], state, eps=config.rms_eps)
+        ops.advance(best, ids, history, state, *cache.rolled)
+        return
+    scores = logits(config, w, cache, x)
+    if penalized or dry:
+        assert tables is not None, "penalties need the bias table"
+        more = [tables.dry_ids, tables.dry_values] if dry else []
+        scores = ops.penalize(scores, history, state, tables.bias_ids, tables.bias_values, *more)
+    if masked:
+        assert tables is not None, "a mask lies in the tables"
+        scores = ops.mask(scores, tables.mask)
+    ops.sample(scores, history, state, *cache.rolled)
+    if logprobs:
+        assert tables is not None, "log-probabilities lie in the tables"
+        ops.logprobs(scores, history, state, tables.logprobs(logprobs), most=logprobs)
 
 
 def logits(config: Config, w: Mapping[str, Any], cache: Cache, x: Any) -> Any:

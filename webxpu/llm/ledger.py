@@ -72,9 +72,7 @@ class Ledger:
         """These ids are in the cache, after a window that has dropped `evicted` in all: as many as before if not said.
         Full pages of a sequence that never rolled can be shared from now on."""
         if evicted is not None:
-            first = self.sinks // PAGE_TOKENS
-            for _ in range((evicted - self.evicted) // PAGE_TOKENS):
-                self.table.append(self.table.pop(first))
+            self.roll(evicted)
             # What ran past the ids that are kept may have dropped more than these reach back to.
             self.evicted = min(evicted, max(len(ids) - self.sinks, 0))
         self.ids = list(ids)
@@ -84,6 +82,14 @@ class Ledger:
         if not self.evicted:
             for page, key in zip(self.table, page_keys(self.ids), strict=False):
                 self.pool.keep(page, key)
+
+    def roll(self, evicted: int) -> None:
+        """The window has dropped pages behind its sinks until that many tokens were dropped in all: they are the last
+        ones of the table now."""
+        first = self.sinks // PAGE_TOKENS
+        for _ in range((evicted - self.evicted) // PAGE_TOKENS):
+            self.table.append(self.table.pop(first))
+        self.evicted = evicted
 
     def clear(self) -> None:
         """Forgets the sequence and lets go of its pages."""

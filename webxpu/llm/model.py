@@ -104,7 +104,7 @@ class Model(Sequence):
         """Gives all GPU memory of the model back; it can't be used afterwards."""
         for program in self.engine.programs.all():
             program.free()
-        for tensor in [*self.tensors.values(), *self.engine.cache.tensors()]:
+        for tensor in [*self.tensors.values(), *self.engine.cache.tensors(), *self.engine.programs.tables.all()]:
             tensor.free()
         if self._owns_device:
             self.device.close()
@@ -186,6 +186,7 @@ async def _build(
         programs = Programs(
             recorder(device), architecture, config, tensors, cache,
             sizes=CHUNK_ROWS_CPU if on_cpu else CHUNK_ROWS, parts=1 if on_cpu else ATTENTION_PARTS,
+            empty=device.empty,
         )  # fmt: skip
         first = [program for choice in CHAT_CHOICES for program in programs.needed(choice)]
         made += programs.all()

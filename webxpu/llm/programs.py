@@ -13,6 +13,7 @@ from webxpu.llm import head
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.head import Choice
+from webxpu.llm.tables import Tables
 
 # What every chat needs and is compiled while a model loads.
 CHAT_CHOICES = (Choice(greedy=True), Choice(greedy=False))
@@ -46,6 +47,7 @@ class Programs:
 
     sizes   rows of the prefill programs, largest first
     parts   ways in which decode attention splits its keys
+    empty   makes the tables of zeros that choosing a token may need
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class Programs:
         *,
         sizes: Sequence[int],
         parts: int,
+        empty: Callable[[tuple[int, ...], str], Any],
     ) -> None:
+        self.tables = Tables(config.vocab, cache.capacity, empty)
         self.sizes = tuple(sizes)
         self._record = record
         self._architecture = architecture
@@ -89,6 +93,14 @@ class Programs:
         """One step of a choice that the host makes: feeds the last id; `output_of` has the scores."""
         return self._get(("decode", "logits"), "decode logits", lambda: self._logits(self._decoded(1))).program
 
+    def step(self, choice: Choice | None) -> Program:
+        """One step of a choice, or of one that the host makes."""
+        return self.decode_logits() if choice is None else self.decode(choice)
+
+    def after(self, rows: int, choice: Choice | None) -> Program:
+        """The end of a prefill for a choice, or for one that the host makes."""
+        return self.logits(rows) if choice is None else self.choose(rows, choice)
+
     def output_of(self, program: Program) -> Any:
         """What the function behind a program returned."""
         return next(made.output() for made in self._made.values() if made.program is program)
@@ -96,16 +108,17 @@ class Programs:
     def all(self) -> list[Program]:
         return [made.program for made in self._made.values()]
 
-    def needed(self, choice: Choice) -> list[Program]:
-        """All that a generation of any length may run."""
-        return [*(self.choose(rows, choice) for rows in self.sizes), self.decode(choice)]
+    def needed(self, choice: Choice | None) -> list[Program]:
+        """All that a generation of any length may run, whose ids are chosen so, or by the host."""
+        return [*(self.after(rows, choice) for rows in self.sizes), self.step(choice)]
 
     async def compile(self, wanted: Iterable[Program]) -> None:
         """Compiles them in parallel, where they are not yet; what reads another program's output comes second."""
-        wanted = list(wanted)
-        first = {id(p): p for p in [self.prefill(rows) for rows in self.sizes]}
-        await together(*(program.compile() for program in first.values()))
-        await together(*(program.compile() for program in wanted if id(program) not in first))
+        sources = [self.prefill(rows) for rows in self.sizes]
+        for wave in (sources, list(wanted)):
+            waiting = [program.compile() for program in wave if not program.compiled]
+            if waiting:
+                await together(*waiting)
 
     def _prefill(self, rows: int) -> Recorded:
         return self._get(
@@ -118,7 +131,7 @@ class Programs:
         return self._architecture.forward(self._config, self._weights, self._cache, rows=rows, parts=self._parts)
 
     def _chosen(self, choice: Choice) -> Callable[[Any], None]:
-        return lambda x: head.choose(self._config, self._weights, self._cache, x, **vars(choice))
+        return lambda x: head.choose(self._config, self._weights, self._cache, x, **vars(choice), tables=self.tables)
 
     def _logits(self, x: Any) -> Any:
         return head.logits(self._config, self._weights, self._cache, x)

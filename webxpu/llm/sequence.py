@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from collections.abc import Sequence as Ids
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import ShapeError
+from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine
 from webxpu.llm.generate import Generation, checked_ids
 from webxpu.llm.sampler import Sampling
 from webxpu.llm.state import State
+from webxpu.llm.stepped import Allows, Picks
 
 # Rows of logits that are read back at once.
 LOGIT_ROWS = 16
@@ -44,13 +46,27 @@ class Sequence:
         top_p: float = 1.0,
         min_p: float = 0.0,
         seed: int | None = None,
+        top_n_sigma: float = 0.0,
+        repetition_penalty: float = 1.0,
+        presence_penalty: float = 0.0,
+        frequency_penalty: float = 0.0,
+        no_repeat_ngram_size: int = 0,
+        logit_bias: Mapping[int, float] | None = None,
+        dry: Dry | None = None,
         stop_ids: Ids[int] | None = None,
+        logprobs: int = 0,
+        constraint: Allows | None = None,
+        sampler: Picks | None = None,
         timestamps: bool = False,
     ) -> Generation:
         """The ids that follow `ids`: `async for some in model.generate(...)`. What the cache holds is not fed again.
 
         max_tokens  None runs until a stop id or the end of the context
-        stop_ids    None takes the file's own; a stop id is never among the ids that come
+        stop_ids    None takes the model's own; a stop id is never among the ids that come
+        logprobs    so many of the highest log-probabilities of each token come beside its own; 0 gives none
+        constraint  says before each token which may follow, see `webxpu.llm.stepped.Allows`
+        sampler     chooses each token on the host, from all scores, see `webxpu.llm.stepped.Picks`; the sampling
+                    options do not apply then
         timestamps  measure the GPU's own time too, where the device can
 
         The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one, and
@@ -59,9 +75,25 @@ class Sequence:
         return Generation(
             self,
             ids,
-            sampling=Sampling(temperature, top_k, top_p, min_p, seed),
+            sampling=Sampling(
+                temperature=temperature,
+                top_k=top_k,
+                top_p=top_p,
+                min_p=min_p,
+                seed=seed,
+                top_n_sigma=top_n_sigma,
+                repetition_penalty=repetition_penalty,
+                presence_penalty=presence_penalty,
+                frequency_penalty=frequency_penalty,
+                no_repeat_ngram_size=no_repeat_ngram_size,
+                logit_bias=logit_bias or {},
+                dry=dry,
+            ),
             max_tokens=max_tokens,
             stop_ids=self._stop_ids if stop_ids is None else stop_ids,
+            logprobs=logprobs,
+            constraint=constraint,
+            sampler=sampler,
             timestamps=timestamps,
             load_ms=self.load_ms,
         )
