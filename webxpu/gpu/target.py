@@ -30,7 +30,7 @@ class Gpu:
     """A device as plans see it: plain data, made from the bridge's report or by hand in a test.
 
     `limits` are the device's own; `features` are kernel features (see FEATURES); `target` is one of TARGETS or None
-    for unknown, with the reason in `why`. `overrides` maps "op/entry", or "op/entry.f16"
+    for unknown, with the reason in `why`; `timestamps` says whether the GPU's own time can be measured. `overrides` maps "op/entry", or "op/entry.f16"
     for kernels of that dtype, to a variant's file stem.
     """
 
@@ -41,6 +41,7 @@ class Gpu:
     why: str = "no adapter was described"
     info: Mapping[str, Any] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    timestamps: bool = False
 
     def override(self, overrides: Mapping[str, str]) -> Gpu:
         """The same device with kernels named by hand: `{"matvec/kernel": "kernel.subgroups"}`."""
@@ -79,4 +80,5 @@ def describe(report: Mapping[str, Any]) -> Gpu:
         target=target,
         why=why,
         info=info,
+        timestamps="timestamp-query" in has,
     )

@@ -11,6 +11,7 @@ import numpy as np
 from webxpu.llm.config import Config
 from webxpu.llm.state import WORDS
 from webxpu.ops.cache import PAGE_TOKENS
+from webxpu.quant.kv import kv_spec
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,13 @@ class Cache:
     """Arrays of the sequence that runs, as ops take them: NumPy arrays for the reference, tensors on a device.
 
     capacity  C, tokens that a sequence may have in the cache
-    layers   one (P, 2, 64, G, D) float32 a layer: page, key or value, slot, kv head, width; pages of all sequences
+    layers   one (P, 2, 64, G, ...) a layer: page, key or value, slot, kv head, and its numbers as `kv` holds them;
+             pages of all sequences
     pages    (ceil(C / 64),) int32: page of position p is pages[p / 64]
     history  (C,) int32: history[(evicted + p) % C] is the id at position p
     state    (64,) uint32: what changes each step
     sinks    tokens that a rolling window never drops; 0 where it does not roll
+    kv       "f32", "f16" or "q8", see `webxpu.quant.kv`
     tables   one (C, D/2, 2) float32 a layer: cos and sin of every position; layers of one rope share theirs
     """
 
@@ -33,6 +36,7 @@ class Cache:
     state: Any
     tables: Sequence[Any]
     sinks: int = 0
+    kv: str = "f32"
 
     @property
     def keys(self) -> str:
@@ -52,21 +56,23 @@ class Cache:
         *,
         empty: Callable[[tuple[int, ...], str], Any],
         put: Callable[[Any], Any],
+        kv: str = "f32",
         sinks: int = 0,
         sequences: int = 1,
     ) -> Cache:
         """An empty cache for `capacity` tokens a sequence, and pages for as many sequences; `empty` makes zeros and
-        `put` keeps an array where the ops run."""
+        `put` keeps an array where the ops run. Raises Unsupported for a head that `kv` can't hold."""
         pages = -(-capacity // PAGE_TOKENS)
-        shape = (pages * sequences, 2, PAGE_TOKENS, config.kv_heads, config.head_dim)
+        layer = kv_spec(kv, pages * sequences, config.kv_heads, config.head_dim)
         return cls(
             capacity=capacity,
-            layers=[empty(shape, "float32") for _ in range(config.layers)],
+            layers=[empty(layer.shape, layer.dtype) for _ in range(config.layers)],
             pages=put(np.arange(pages, dtype=np.int32)),
             history=empty((capacity,), "int32"),
             state=empty((WORDS,), "uint32"),
             tables=_tables(config, capacity, put),
             sinks=sinks,
+            kv=kv,
         )
 
     def tensors(self) -> list[Any]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from webxpu.errors import ContextOverflow, DeviceError, ShapeError
+from webxpu.llm.constraints import Constraint
 from webxpu.llm.engine import Engine, Steps
 from webxpu.llm.head import Choice
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import EVICTED, MAX_STOPS, State
-from webxpu.llm.stepped import Allows, Picks, Stepped
+from webxpu.llm.stepped import Picks, Stepped
 from webxpu.llm.timings import Timings, timed
 from webxpu.ops.logprobs import MAX_MOST
 
@@ -74,7 +75,7 @@ class Generation:
         max_tokens: int | None = None,
         stop_ids: Sequence[int] = (),
         logprobs: int = 0,
-        constraint: Allows | None = None,
+        constraint: Constraint | None = None,
         sampler: Picks | None = None,
         timestamps: bool = False,
         load_ms: float = 0.0,

@@ -18,6 +18,7 @@ from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import LoadReport, Source, loading
 from webxpu.llm.weights import allocate, upload
 from webxpu.ops.cache import PAGE_TOKENS
+from webxpu.quant.kv import KV_TYPES
 from webxpu.text.hf_tokenizer import Tokenizer
 
 # Ways in which decode attention splits its keys, so that one row gives a GPU enough workgroups.
@@ -80,6 +81,7 @@ class Model(Sequence):
     def capabilities(self) -> dict[str, Any]:
         """What was loaded, and where it runs.
 
+        kv                how keys and values are kept
         capacity, sinks   tokens that a conversation may have in the cache, and those that a rolling window never drops
         rolling           whether the window rolls
         pages             of 64 tokens: in all, held by conversations, kept for prompts to come
@@ -89,6 +91,7 @@ class Model(Sequence):
         """
         cache, pool, gpu = self.engine.cache, self.engine.pool, self.device.gpu
         return {
+            "kv": cache.kv,
             "capacity": cache.capacity,
             "sinks": cache.sinks,
             "rolling": cache.sinks > 0,
@@ -98,6 +101,7 @@ class Model(Sequence):
             "target": gpu.target,
             "features": sorted(gpu.features),
             "limits": dict(gpu.limits),
+            "timestamps": gpu.timestamps,
         }
 
     def dispose(self) -> None:
@@ -115,6 +119,7 @@ async def load(
     *,
     device: Device | None = None,
     context_tokens: int = 4096,
+    kv: str = "f32",
     sink_tokens: int = 0,
     sequences: int = 1,
     cache: bool = True,
@@ -127,6 +132,7 @@ async def load(
                     registered, "opfs:PATH" for a file or folder in the origin's private file system
     device          where to load it; None opens one, which then belongs to the model
     context_tokens  tokens that prompt and reply may have together, at most what the model was made for
+    kv              how keys and values are kept: "f32", "f16" in half the memory, "q8" in little more than a quarter
     sink_tokens     above 0 the context rolls: where it is full, its oldest 64 tokens are dropped, but never the first
                     `sink_tokens`, rounded up to whole pages of 64; `context_tokens` is rounded down to whole pages then
     sequences       conversations of full length that the cache has room for
@@ -138,6 +144,8 @@ async def load(
     GPU memory is given back then, and where the task is cancelled. Warns with StorageWarning where files can't be kept.
     """
     check_whole("load", "context_tokens", context_tokens, 2)
+    if kv not in KV_TYPES:
+        raise ShapeError(f"load: kv must be one of {', '.join(KV_TYPES)}, got {kv!r}")
     check_whole("load", "sink_tokens", sink_tokens, 0)
     check_whole("load", "sequences", sequences, 1)
     where = Source.parse(source)
@@ -145,7 +153,7 @@ async def load(
     owned = device is None
     device = device or await open_device()
     try:
-        room = {"context_tokens": context_tokens, "sink_tokens": sink_tokens, "sequences": sequences}
+        room = {"context_tokens": context_tokens, "kv": kv, "sink_tokens": sink_tokens, "sequences": sequences}
 
         async def read(files: Source) -> Model:
             checkpoint = await open_checkpoint(files, device.bridge)
@@ -162,7 +170,7 @@ async def load(
 
 
 async def _build(
-    device: Device, checkpoint: Checkpoint, room: Mapping[str, int], progress: Progress | None, owned: bool
+    device: Device, checkpoint: Checkpoint, room: Mapping[str, Any], progress: Progress | None, owned: bool
 ) -> Model:
     architecture, config, weights = checkpoint.architecture, checkpoint.config, checkpoint.weights
     capacity, sinks = window(config, room["context_tokens"], room["sink_tokens"])
@@ -179,6 +187,7 @@ async def _build(
             capacity,
             empty=lambda shape, dtype: keep(device.empty(shape, dtype)),
             put=lambda array: keep(device.tensor(array)),
+            kv=room["kv"],
             sinks=sinks,
             sequences=room["sequences"],
         )

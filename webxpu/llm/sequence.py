@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import ShapeError
+from webxpu.llm.constraints import Constraint
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine
 from webxpu.llm.generate import Generation, checked_ids
 from webxpu.llm.sampler import Sampling
 from webxpu.llm.state import State
-from webxpu.llm.stepped import Allows, Picks
+from webxpu.llm.stepped import Picks
 
 # Rows of logits that are read back at once.
 LOGIT_ROWS = 16
@@ -55,7 +56,7 @@ class Sequence:
         dry: Dry | None = None,
         stop_ids: Ids[int] | None = None,
         logprobs: int = 0,
-        constraint: Allows | None = None,
+        constraint: Constraint | None = None,
         sampler: Picks | None = None,
         timestamps: bool = False,
     ) -> Generation:
@@ -64,9 +65,9 @@ class Sequence:
         max_tokens  None runs until a stop id or the end of the context
         stop_ids    None takes the model's own; a stop id is never among the ids that come
         logprobs    so many of the highest log-probabilities of each token come beside its own; 0 gives none
-        constraint  says before each token which may follow, see `webxpu.llm.stepped.Allows`
-        sampler     chooses each token on the host, from all scores, see `webxpu.llm.stepped.Picks`; the sampling
-                    options do not apply then
+        constraint  says before each token which may follow, see `webxpu.llm.constraints`
+        sampler     chooses each token on the host, from all scores, such as `webxpu.llm.host_sampler.HostSampler`; the
+                    sampling options do not apply then
         timestamps  measure the GPU's own time too, where the device can
 
         The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one, and

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.errors import ShapeError
+from webxpu.llm.constraints import Constraint, allowed_ids, allowed_mask
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine, Steps
 from webxpu.llm.head import Choice
 from webxpu.llm.ledger import Ledger
 from webxpu.llm.state import EVICTED, State
-from webxpu.llm.tables import WORD_BITS
 from webxpu.ops.cache import PAGE_TOKENS
 
 if TYPE_CHECKING:
     from webxpu.gpu.program import Program
 
 F32 = NDArray[np.float32]
-
-
-class Allows(Protocol):
-    """Says which ids may follow those of the reply so far: None allows all."""
-
-    def allowed(self, prefix: Sequence[int]) -> Collection[int] | None: ...
 
 
 class Picks(Protocol):
@@ -59,7 +52,7 @@ class Stepped:
         stops: Collection[int],
         choice: Choice | None,
         dry: Dry | None = None,
-        constraint: Allows | None = None,
+        constraint: Constraint | None = None,
         sampler: Picks | None = None,
     ) -> None:
         self.ids = list(ids)
@@ -123,28 +116,19 @@ class Stepped:
     def _allowed(self) -> Collection[int] | None:
         if self._constraint is None:
             return None
-        allowed = self._constraint.allowed(self.ids[self._prompt_tokens :])
-        if allowed is None:
-            return None
-        vocab = self._engine.config.vocab
-        inside = {int(i) for i in allowed}
-        if not inside:
-            raise ShapeError(f"generate: constraint must allow at least one id after {self.ids[-8:]}, got none")
-        for token in inside:
-            if not 0 <= token < vocab:
-                raise ShapeError(f"generate: constraint must allow ids from 0 to {vocab - 1}, got {token}")
-        return inside
+        return allowed_ids(self._constraint, self.ids[self._prompt_tokens :], self._engine.config.vocab)
 
     def _said(self, allowed: Collection[int] | None) -> Steps:
         """Steps that upload the mask and the penalties of the next token."""
         tables, steps = self._engine.programs.tables, Steps()
         if self._choice is not None and self._choice.masked:
-            steps.append(_write(tables.mask, mask_words(allowed, tables.vocab)))
+            ids = range(tables.vocab) if allowed is None else allowed
+            steps.append(_write(tables.mask, allowed_mask(ids, tables.vocab)))
         if self._dry is not None and self._choice is not None:
             penalties = self._dry.penalties(self.ids[-tables.capacity :])
-            ids, values = np.full(tables.capacity, -1, np.int32), np.zeros(tables.capacity, np.float32)
-            ids[: len(penalties)], values[: len(penalties)] = list(penalties), list(penalties.values())
-            steps += [_write(tables.dry_ids, ids), _write(tables.dry_values, values)]
+            dry, values = np.full(tables.capacity, -1, np.int32), np.zeros(tables.capacity, np.float32)
+            dry[: len(penalties)], values[: len(penalties)] = list(penalties), list(penalties.values())
+            steps += [_write(tables.dry_ids, dry), _write(tables.dry_values, values)]
         return steps
 
     def _feed(self, steps: Steps) -> Program:
@@ -186,16 +170,6 @@ class Stepped:
         if state.sinks and len(self.ids) - state.evicted >= state.capacity:
             state.evicted = int((await engine.cache.state.numpy())[EVICTED])
         return int(found[0])
-
-
-def mask_words(allowed: Iterable[int] | None, vocab: int) -> NDArray[np.uint32]:
-    """(ceil(vocab / 32),) uint32 with a bit for each allowed id."""
-    words = np.zeros(-(-vocab // WORD_BITS), np.uint32)
-    if allowed is None:
-        return ~words
-    ids = np.fromiter(allowed, np.int64)
-    np.bitwise_or.at(words, ids // WORD_BITS, np.uint32(1) << (ids % WORD_BITS).astype(np.uint32))
-    return words
 
 
 def _write(table: Any, values: NDArray[Any]) -> list[Any]:

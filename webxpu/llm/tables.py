@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from webxpu.llm.sampler import MAX_BIASES
-
-WORD_BITS = 32
+from webxpu.ops.mask import WORD_BITS
 
 
 class Tables:

@@ -101,6 +101,9 @@ def _attention(c: Config, w: Mapping[str, Any], cache: Cache, i: int, x: Any, pa
     kv, pages, state, table = cache.layers[i], cache.pages, cache.state, cache.tables[i]
     extra = (w.get(f"{i}.qkv_bias"), w.get(f"{i}.q_gain"), w.get(f"{i}.k_gain")) if c.qkv_bias or c.qk_norm else ()
     how: dict[str, Any] = {"heads": c.heads, "kv_heads": c.kv_heads, "eps": c.rms_eps, "pairs": c.rope_pairs}
+    turned: dict[str, Any] = {}  # keys that lie unroped are turned where they are read
+    if cache.keys == "unroped":
+        how["keys"], turned = "unroped", {"table": table, "pairs": c.rope_pairs}
     gain, projections = w[f"{i}.attention_gain"], runs(w, f"{i}.qkv")
     if len(projections) == 1:
         q = ops.norm_qkv(projections[0], x, gain, table, kv, pages, state, *extra, **how)  # (L,H,D)
@@ -108,7 +111,7 @@ def _attention(c: Config, w: Mapping[str, Any], cache: Cache, i: int, x: Any, pa
         qkv = _joined(projections, x, gain, c.rms_eps)
         q = ops.rope_write(qkv, table, kv, pages, state, *extra, **how)
     window = {"window": c.window(i)} if c.window(i) else {}
-    acc, stats = ops.attend(q, kv, pages, state, parts=parts, scale=c.attention_scale, **window)
+    acc, stats = ops.attend(q, kv, pages, state, parts=parts, scale=c.attention_scale, **window, **turned)
     if not c.post_norms:
         return ops.attend_project(w[f"{i}.attention_out"], acc, stats, x)  # (L,K)
     y = ops.attend_project(w[f"{i}.attention_out"], acc, stats)
