@@ -175,7 +175,7 @@ class NumpyLoop:
 
 
 def numpy_engine(
-    config: Config, weights: dict[str, Any], capacity: int, *, parts: int = 4, **options: Any
+    config: Config, weights: dict[str, Any], capacity: int, *, parts: int = 4, identity: str = "", **options: Any
 ) -> ConversationOnNumpy:
     """A sequence in an engine that records the same programs as on a GPU."""
     device = NumpyDevice(config.vocab)
@@ -184,7 +184,7 @@ def numpy_engine(
         device.record, models.find(config.architecture), config, weights, cache, sizes=CHUNK_ROWS, parts=parts,
         empty=device.empty,
     )  # fmt: skip
-    return ConversationOnNumpy(Engine(config, device, cache, programs))  # type: ignore[arg-type]
+    return ConversationOnNumpy(Engine(config, device, cache, programs, identity=identity))  # type: ignore[arg-type]
 
 
 class ConversationOnNumpy(Conversation):

@@ -30,8 +30,8 @@ class Gpu:
     """A device as plans see it: plain data, made from the bridge's report or by hand in a test.
 
     `limits` are the device's own; `features` are kernel features (see FEATURES); `target` is one of TARGETS or None
-    for unknown, with the reason in `why`; `timestamps` says whether the GPU's own time can be measured. `overrides` maps "op/entry", or "op/entry.f16"
-    for kernels of that dtype, to a variant's file stem.
+    for unknown, with the reason in `why`. `overrides` maps "op/entry", or "op/entry.f16"
+    for kernels of that dtype, to a variant's file stem. `timestamps` says whether the GPU's own time can be measured.
     """
 
     limits: Mapping[str, int]

@@ -27,11 +27,13 @@ Steps = list[list[Any]]
 class Engine:
     """A model on a device. Its sequences share the pages of the cache and take turns.
 
+    identity  a hash of the model, which snapshots name
     turn      held while somebody places a sequence on the GPU
     active    the generation whose sequence is there and whose loop runs
     """
 
-    def __init__(self, config: Config, device: Device, cache: Cache, programs: Programs) -> None:
+    def __init__(self, config: Config, device: Device, cache: Cache, programs: Programs, *, identity: str = "") -> None:
+        self.identity = identity
         self.config = config
         self.device = device
         self.cache = cache

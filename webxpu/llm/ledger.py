@@ -83,6 +83,12 @@ class Ledger:
             for page, key in zip(self.table, page_keys(self.ids), strict=False):
                 self.pool.keep(page, key)
 
+    def adopt(self, ids: Sequence[int], evicted: int) -> None:
+        """Takes pages for ids that will be put there; they are certain once committed."""
+        self.clear()
+        self.table = self.pool.take(-(-(len(ids) - evicted) // PAGE_TOKENS), self)
+        self.evicted = evicted
+
     def roll(self, evicted: int) -> None:
         """The window has dropped pages behind its sinks until that many tokens were dropped in all: they are the last
         ones of the table now."""

@@ -204,7 +204,7 @@ async def _build(
         for thing in made:
             thing.free()
         raise
-    engine = Engine(config, device, cache, programs)
+    engine = Engine(config, device, cache, programs, identity=checkpoint.identity)
     return Model(engine, checkpoint, tensors=tensors, owns_device=owned, load_ms=0.0)
 
 

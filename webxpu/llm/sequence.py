@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import ShapeError
+from webxpu.llm import snapshot
 from webxpu.llm.constraints import Constraint
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine
@@ -117,6 +118,26 @@ class Sequence:
             prompt, self._all_rows(prompt) if rows == "all" else self._last_row(prompt)
         )
         return found
+
+    async def save(self) -> bytes:
+        """The conversation as bytes: its ids and what the cache holds of it. A generation that runs goes on."""
+        async with self.engine.turn:
+            await self.engine.quiet()
+            return await snapshot.save(self.engine, self.ledger)
+
+    async def restore(self, saved: bytes) -> None:
+        """Puts back what `save` gave, also in another engine of the same model, bit for bit.
+
+        Raises FormatError for bytes that are none or were changed, Unsupported for those of another model, version,
+        kind of cache or window, ContextOverflow where they do not fit; nothing has changed then.
+        """
+        found = snapshot.parse(saved)
+        snapshot.check(found, self.engine)
+        async with self.engine.turn:
+            if self.running is not None:
+                await self.running.stop()
+            await self.engine.quiet()
+            await snapshot.restore(found, self.engine, self.ledger)
 
     async def reset(self) -> None:
         """Ends what runs and forgets the conversation: the next prompt is fed from its first token."""
