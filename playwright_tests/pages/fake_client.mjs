@@ -12,6 +12,9 @@
  * @property {string} finishReason                  of a reply that is not aborted
  * @property {number | null} rate                   tokens a second, as the engine gives it at the end
  * @property {number} loadMs                        duration of a load
+ * @property {any[]} stored                         files that the browser keeps
+ * @property {string} warning                       given by the next loads
+ * @property {any} model                            what a load says of its model
  * @property {any} client
  */
 
@@ -26,6 +29,9 @@ fake.pieceMs ??= 5;
 fake.loadMs ??= 50;
 fake.finishReason ??= "stop";
 fake.rate ??= null;
+fake.stored ??= [];
+fake.warning ??= "";
+fake.model ??= {};
 /** @type {any} */ (globalThis).fake = fake;
 
 const sleep = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -42,8 +48,9 @@ class Client extends EventTarget {
   /** @type {any} */
   #reply = null;
 
-  /** @param {any} source @param {{onProgress?: (progress: any) => void}} [options] */
-  async load(source, { onProgress } = {}) {
+  /** @param {any} source @param {{onProgress?: (progress: any) => void, signal?: AbortSignal}} [options] */
+  async load(source, { onProgress, signal } = {}) {
+    signal?.throwIfAborted();
     fake.calls.push(["load", source instanceof File ? { file: source.name } : source]);
     onProgress?.({ stage: "python", loaded: 0, total: 0 });
     await sleep(fake.loadMs / LOAD_STEPS);
@@ -51,8 +58,21 @@ class Client extends EventTarget {
     for (let step = 1; step <= LOAD_STEPS; step++) {
       onProgress?.({ stage: "download", loaded: Math.round((MODEL_BYTES * step) / LOAD_STEPS), total: MODEL_BYTES });
       await sleep(fake.loadMs / LOAD_STEPS);
+      signal?.throwIfAborted();
     }
-    return { adapter: { vendor: "google", architecture: "swiftshader", description: "Fake GPU" } };
+    if (fake.warning) this.dispatchEvent(new CustomEvent("warning", { detail: { message: fake.warning } }));
+    const adapter = { vendor: "google", architecture: "swiftshader", description: "Fake GPU" };
+    return { adapter, model: fake.model };
+  }
+
+  async cached() {
+    return fake.stored;
+  }
+
+  /** @param {string} [url] */
+  async forget(url) {
+    fake.calls.push(["forget", url ?? null]);
+    return fake.stored.splice(0).length;
   }
 
   /** @param {any[]} messages @param {any} options */

@@ -238,3 +238,42 @@ def test_a_bridge_that_is_missing_is_explained(open_chat: OpenChat) -> None:
     chat.page.get_by_role("button", name="Load model").click()
     expect(chat.notice).to_contain_text("webxpu could not start")
     chat.complaints.clear()  # the browser's own words about the missing file
+
+
+def test_a_load_is_cancelled_and_another_one_works(open_chat: OpenChat) -> None:
+    chat = open_chat({"loadMs": 60_000})
+    chat.page.get_by_role("button", name="Load model").click()
+    chat.page.get_by_role("button", name="Cancel").click()
+    expect(chat.page.locator("#progress")).to_be_hidden(timeout=10_000)
+    expect(chat.notice).to_have_count(0)
+    expect(chat.prompt).to_be_focused()
+    chat.script(loadMs=0)
+    chat.load()
+
+
+def test_what_the_browser_keeps_is_told_and_removed(open_chat: OpenChat) -> None:
+    file = {"url": "https://m/a.gguf", "nbytes": 98_362_432, "total_bytes": 98_362_432, "complete": True}
+    chat = open_chat({"loadMs": 0, "stored": [file], "model": {"cached_bytes": 98_362_432, "fetched_bytes": 0}})
+    stored = chat.page.locator("#stored")
+    chat.page.get_by_role("button", name="Other model…").click()
+    expect(stored).to_be_hidden()
+    chat.page.keyboard.press("Escape")
+    chat.load()
+    chat.page.locator("#model-button").click()
+    expect(stored).to_contain_text("98.4 MB in 1 file")
+    expect(stored).to_contain_text("The model that is loaded came from here.")
+    stored.get_by_role("button", name="Remove").click()
+    expect(stored).to_be_hidden()
+    assert chat.calls("forget") == [[None]]
+    expect(chat.page.locator("#announce")).to_have_text("1 file was removed")
+    chat.page.keyboard.press("Escape")
+    expect(chat.page.locator("#models")).to_be_hidden()
+
+
+def test_a_model_that_cannot_be_kept_is_told_and_answers(open_chat: OpenChat) -> None:
+    chat = open_chat({"loadMs": 0, "warning": "https://m/a.gguf is not kept: no room in this browser's storage"})
+    chat.load()
+    expect(chat.notice).to_contain_text("This browser could not keep the model")
+    expect(chat.notice).to_contain_text("no room in this browser's storage")
+    chat.ask("Hello?")
+    chat.answered()

@@ -11,6 +11,7 @@ import { SERVED, wireModelPicker } from "./models.mjs";
 import { createNotices, describeProblem } from "./problems.mjs";
 import { createProgress } from "./progress.mjs";
 import { createSettings } from "./settings.mjs";
+import { wireStored } from "./stored.mjs";
 import { createThread } from "./thread.mjs";
 
 const MODEL = "webxpu.chat.model"; // the address this tab loaded last: a reload loads it again
@@ -44,6 +45,9 @@ const engine = createEngine({
   onLost: (error) => {
     const reload = { label: "Reload model", run: () => load(engine.state.source ?? asked) };
     notices.show("model", describeProblem(error), [reload], { dismissible: false });
+  },
+  onWarning: (message) => {
+    notices.show("storage", describeProblem(Object.assign(new Error(message), { name: "StorageWarning" })));
   },
 });
 
@@ -102,11 +106,13 @@ async function load(source) {
   }
   conversation.stop();
   notices.clear("model");
+  notices.clear("storage");
   try {
     await bring(source);
     composer.focus();
   } catch (error) {
     if (engine.takesModel(error)) return;
+    if (/** @type {Error} */ (error).name === "AbortError") return void announce("Loading was cancelled");
     const problem = describeProblem(error);
     const { phase, source: before } = engine.state;
     if (phase === "ready" && before) problem.advice += ` ${before.name} is still loaded and answers.`;
@@ -150,6 +156,11 @@ function showStarters() {
 async function begin() {
   wireThemeButton(find("theme"));
   wireModelPicker(find, load);
+  wireStored(find, { client: engine.client, loaded: () => engine.state.info?.model, announce });
+  find("cancel-load").addEventListener("click", () => {
+    engine.cancel();
+    composer.focus();
+  });
   wireDialogs();
   showStarters();
   find("new-chat").addEventListener("click", () => {

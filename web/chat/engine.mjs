@@ -16,13 +16,17 @@
  *   start: () => Promise<any>,
  *   onChange: (state: EngineState) => void,
  *   onLost: (error: Error) => void,
- * }} hooks   onLost: the model is gone, and why
+ *   onWarning: (message: string) => void,
+ * }} hooks   onLost: the model is gone, and why; onWarning: the browser can't keep its files
  */
-export function createEngine({ start, onChange, onLost }) {
+export function createEngine({ start, onChange, onLost, onWarning }) {
   /** @type {Promise<any> | null} */
   let starting = null;
   /** @type {Promise<void> | null} */
   let loading = null;
+  /** @type {any} */
+  let running = null; // the client, once it has started
+  let cancelling = new AbortController();
   let lostMeanwhile = false; // the GPU went away under the model that was there, during the load of another
   /** @type {EngineState} */
   const state = { phase: "none", source: null, info: null, progress: null };
@@ -33,7 +37,8 @@ export function createEngine({ start, onChange, onLost }) {
       started.addEventListener("lost", (/** @type {any} */ event) => {
         lost("DeviceLost", event.detail.message);
       });
-      return started;
+      started.addEventListener("warning", (/** @type {any} */ event) => onWarning(event.detail.message));
+      return (running = started);
     });
     starting.catch(() => (starting = null)); // the next attempt starts anew
     return starting;
@@ -58,7 +63,7 @@ export function createEngine({ start, onChange, onLost }) {
     if (!(error instanceof Error)) return false;
     if (error.name === "DeviceLost") lost(error.name, error.message);
     else if (error.name === "Error") {
-      starting = null; // the client's own, not Python's: its worker ended and answers no more
+      starting = running = null; // the client's own, not Python's: its worker ended and answers no more
       lost("WorkerEnded", error.message);
     } else return false;
     return true;
@@ -77,11 +82,13 @@ export function createEngine({ start, onChange, onLost }) {
   async function run(source) {
     const before = state.phase;
     lostMeanwhile = false;
+    cancelling = new AbortController();
     change({ phase: "loading", progress: { source, stage: "python", loaded: 0, total: 0 } });
     try {
       const info = await (
         await client()
       ).load(source.file ?? { url: source.url }, {
+        signal: cancelling.signal,
         onProgress: (/** @type {any} */ progress) => change({ progress: { source, ...progress } }),
       });
       change({ phase: "ready", source, info, progress: null });
@@ -97,5 +104,8 @@ export function createEngine({ start, onChange, onLost }) {
     return client();
   }
 
-  return { state, load, ready, takesModel };
+  /** Ends a load that runs; it fails with AbortError. */
+  const cancel = () => cancelling.abort();
+
+  return { state, load, cancel, ready, takesModel, client: () => running };
 }

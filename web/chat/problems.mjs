@@ -29,6 +29,11 @@ const KNOWN = {
     title: "The model doesn't fit into this GPU's memory",
     advice: "Close other tabs and programs that use the GPU, or choose a smaller model.",
   },
+  AbortError: { title: "Loading was cancelled", advice: "Load a model to go on." },
+  StorageWarning: {
+    title: "This browser could not keep the model",
+    advice: "It works now, and will be downloaded again the next time.",
+  },
   DeviceLost: {
     title: "The GPU stopped and took the model with it",
     advice: "The driver or the browser reset it. The conversation is safe: load the model again to go on.",

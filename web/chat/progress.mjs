@@ -12,7 +12,7 @@ const STAGES = {
  * @param {number} bytes
  * @param {number} [unit]   the size that decides the unit, so that two numbers share it
  */
-function megabytes(bytes, unit = bytes) {
+export function megabytes(bytes, unit = bytes) {
   return unit < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
