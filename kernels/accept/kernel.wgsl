@@ -35,10 +35,9 @@ fn main(@builtin(local_invocation_index) local: u32) {
         if (going) {
             let token = best_ids[best];
             let next = min(state.position + 1u, arrayLength(&history) - 1u);
-            going = row + 1u < rows && history[next] == token;
-            append(token);
+            going = history[next] == token;
+            append(token); // nothing any more behind a stop id
             state.runs = runs;
-            going = going && state.done == 0u;
         }
         workgroupBarrier();
     }

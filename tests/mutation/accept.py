@@ -8,12 +8,12 @@ TEST = "tests/ops/test_accept.py::"
 
 MUTANTS = [
     Mutant(KERNEL, "history[next] == token", "true", "accept-the-second-fails", "a draft must be what is chosen"),
-    Mutant(KERNEL, "row + 1u < rows && ", "", "accept-padding-rows-do-not-count", "the last row has no draft"),
-    Mutant(KERNEL, "clamp(state.rows, 1u, ROWS)", "ROWS", "accept-padding-rows-do-not-count", "padding rows"),
+    Mutant(
+        KERNEL, "clamp(state.rows, 1u, ROWS)", "ROWS", "accept-drafts-of-an-earlier-step-do-not-count", "padding rows"
+    ),
     Mutant(
         KERNEL, "state.done != 0u);\n        state", "false);\n        state", "accept-done", "a sequence that is done"
     ),
-    Mutant(KERNEL, "going = going && state.done == 0u;", "", "accept-a-stop-id-among-them", "no row behind a stop id"),
     Mutant(KERNEL, "state.runs = runs;", "", "accept-all-hold", "it is one run"),
     Mutant(KERNEL, "local + 256u", "local + 512u", "accept-768-candidates", "every candidate is looked at"),
     Mutant(
@@ -26,6 +26,5 @@ MUTANTS = [
     Mutant(
         OP, "state[words.ROWS] = 1", "pass", f"{TEST}test_the_end_of_the_capacity_is_that_of_single_steps", "one by one"
     ),
-    Mutant(OP, "or state[words.DONE]", "", f"{TEST}test_no_row_counts_behind_a_stop_id", "no row behind a stop id"),
     Mutant(OP, "state[words.RUNS] = before.runs + 1", "pass", f"{TEST}test_no_row_counts_behind_a_stop_id", "one run"),
 ]

@@ -7,7 +7,7 @@ OP = "webxpu/ops/draft.py"
 SEARCH = "tests/ops/test_draft.py::test_it_is_the_plain_search_of_every_run_at_every_place"
 
 MUTANTS = [
-    Mutant(KERNEL, "count >= length", "count > length", "draft-ngram-2-and-2-drafts", "the latest place wins"),
+    Mutant(KERNEL, "count >= length", "count > length", "draft-a-long-history", "the latest place wins"),
     Mutant(KERNEL, "count > 1u && ", "", "draft-one-id-is-no-run", "a single id is no run"),
     Mutant(KERNEL, "min(most, end)", "min(most, 2u)", "draft-a-longer-run-wins-over-a-later", "runs of any length"),
     Mutant(KERNEL, "min(most, end)", "min(9u, end)", "draft-no-ngram", "runs are at most ngram long"),

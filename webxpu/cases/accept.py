@@ -32,6 +32,7 @@ CASES = [
     Case("accept", "the-first-fails", partial(_case, [2, 0, 3, 1], [1, 0, 3])),
     Case("accept", "the-second-fails", partial(_case, [2, 0, 3, 1], [2, 1, 3])),
     Case("accept", "padding-rows-do-not-count", partial(_case, [2, 0, 3, 1, 4, 4, 4, 4, 4], [2, 0])),
+    Case("accept", "drafts-of-an-earlier-step-do-not-count", partial(_case, [2, 0, 3, 1], [2, 0, 3], rows=2)),
     Case("accept", "nine-rows", partial(_case, [2, 0, 3, 1, 4, 4, 0, 1, 2], [2, 0, 3, 1, 4, 4, 0, 1])),
     Case("accept", "a-stop-id-among-them", partial(_case, [2, 0, 3, 1], [2, 0, 3], stops=(7, 100))),
     Case("accept", "a-stop-id-at-once", partial(_case, [2, 0, 3, 1], [2, 0, 3], stops=(102,))),
@@ -39,7 +40,7 @@ CASES = [
     Case("accept", "a-stop-id-past-what-holds", partial(_case, [2, 0, 3, 1], [1, 0, 3], stops=(100,))),
     Case("accept", "done", partial(_case, [2, 0], [2], done=True)),
     Case("accept", "ties-take-the-lowest-id", partial(_case, [7, 300, 12], [7, 300], n=600, ties=200)),
-    Case("accept", "768-candidates", partial(_case, [700, 1, 255], [700, 1], n=768)),
+    Case("accept", "768-candidates", partial(_case, [700, 300, 255], [700, 300], n=768)),
     *(
         Case("accept", f"position-{position}-of-20", partial(_case, [2, 0, 3, 1], [2, 0, 3], position=position))
         for position in (15, 16)

@@ -37,10 +37,10 @@ def accept(values: Any, ids: Any, history: Any, state: Any) -> None:
     for row in range(rows):
         token = int(ids[row][np.lexsort((ids[row], -values[row].astype(np.float64)))[0]])
         place = min(int(state[words.POSITION]) + 1, len(history) - 1)
-        drafted = row + 1 < rows and history[place] == token
-        append(token, history, state)
+        drafted = history[place] == token
+        append(token, history, state)  # nothing any more behind a stop id
         state[words.RUNS] = before.runs + 1
-        if not drafted or state[words.DONE]:
+        if not drafted:
             break
 
 
