@@ -62,7 +62,9 @@ class Speculation:
         at = len(known)
         while at < len(history):
             drafts = drafts_after(history[:at], NGRAM, min(DRAFTS, capacity - at))
-            held = next((i for i, token in enumerate(drafts) if [token] != history[at + i : at + i + 1]), len(drafts))
+            held = 0
+            while held < len(drafts) and at + held < len(history) and drafts[held] == history[at + held]:
+                held += 1
             self.steps += 1
             self.drafted += len(drafts)
             self.accepted += held
