@@ -16,9 +16,10 @@ from webxpu.ops.penalize import check_logits
 
 MAX_MOST = 32
 _THREADS = 256
-# Logits of a thread. A CPU adapter pays for every workgroup that adds up, and for every comparison where they compete.
+# Logits of a thread that adds up; a CPU adapter pays for every workgroup with barriers.
 _SUM_STEPS, _CPU_SUM_STEPS = 4, 16
-_RANK_STEPS, _CPU_RANK_STEPS = 4, 1
+# Candidates of a workgroup: kernels/_with/highest.wgsl.
+_RIVALS = 1024
 
 
 @op(writes=("ring",))
@@ -66,12 +67,11 @@ def _(logits: Spec, history: Spec, state: Spec, ring: Spec, *, most: int) -> tup
 
 @logprobs.plan
 def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: Spec, ring: Spec, *, most: int) -> Plan:
-    on_cpu = gpu.target == "cpu"
-    steps = _CPU_SUM_STEPS if on_cpu else _SUM_STEPS
+    steps = _CPU_SUM_STEPS if gpu.target == "cpu" else _SUM_STEPS
     groups = -(-logits.size // (_THREADS * steps))
     buffers = [Spec((groups, 2), "float32")]
     todo = [Dispatch(resolve(gpu, "logprobs", "sums"), {"STEPS": steps}, [arg(0), scratch(0)], fold(groups))]
-    todo += _highest(gpu, logits.size, most, _CPU_RANK_STEPS if on_cpu else _RANK_STEPS, buffers)
+    todo += _highest(gpu, logits.size, most, buffers)
     highest = len(buffers) - 2
     bindings = [
         arg(0), scratch(0, "read"), scratch(highest, "read"), scratch(highest + 1, "read"), arg(1),
@@ -81,7 +81,7 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], logits: Spec, history: Spec, state: S
     return Plan(todo, buffers)
 
 
-def _highest(gpu: Gpu, candidates: int, most: int, steps: int, buffers: list[Spec]) -> list[Dispatch]:
+def _highest(gpu: Gpu, candidates: int, most: int, buffers: list[Spec]) -> list[Dispatch]:
     """Passes that keep the `most` highest of each workgroup's candidates until one workgroup is left. Their values and
     ids are pairs of buffers, which it appends; those of the last pass are the last two."""
     if most == 0:
@@ -89,13 +89,12 @@ def _highest(gpu: Gpu, candidates: int, most: int, steps: int, buffers: list[Spe
         return []
     todo: list[Dispatch] = []
     while True:
-        groups = -(-candidates // (_THREADS * steps))
+        groups = -(-candidates // _RIVALS)
         at = len(buffers)
         buffers += [Spec((groups * most,), "float32"), Spec((groups * most,), "uint32")]
         read = [scratch(at - 2, "read"), scratch(at - 1, "read")] if todo else [arg(0)]
         kernel = resolve(gpu, "logprobs", "next" if todo else "first")
-        made = {"STEPS": steps, "MOST": most}
-        todo.append(Dispatch(kernel, made, [scratch(at), scratch(at + 1), *read], fold(groups)))
+        todo.append(Dispatch(kernel, {"MOST": most}, [scratch(at), scratch(at + 1), *read], fold(groups)))
         if groups == 1:
             return todo
         candidates = groups * most
