@@ -146,10 +146,10 @@ CASES = [
     ),
     *(
         Case("attend", f"scale-{rows}", partial(_waves, rows, 2, 1, 16, 50, rows), {"parts": 1, "scale": 0.4})
-        for rows in (1, 5)
+        for rows in (1, 16)
     ),
-    *(Case("attend", f"past-the-capacity-{rows}", partial(_past_the_capacity, rows), {"parts": 2}) for rows in (1, 6)),
-    Case("attend", "only-padding", partial(_waves, 3, 2, 1, 8, 5, 0), {"parts": 1}),
+    *(Case("attend", f"past-the-capacity-{n}", partial(_past_the_capacity, n), {"parts": 2}) for n in (1, 6, 16)),
+    *(Case("attend", f"only-padding-{rows}", partial(_waves, rows, 2, 1, 8, 5, 0), {"parts": 1}) for rows in (3, 16)),
     *(
         Case("attend_combine", f"{rows}x{h}x{p}x{d}", partial(_parts, rows, h, p, d), quick=h == 9)
         for rows, h, p, d in [(1, 9, 16, 64), (1, 2, 1, 4), (5, 3, 3, 20), (17, 4, 2, 256)]
