@@ -49,7 +49,7 @@ MUTANTS = [
         ROWS,
         "out[row * N + other] = scaled.z;",
         "out[row * N + other] = scaled.x;",
-        "norm_qkv-f32-9-rows-4.2.16-half-bias-norm",
+        "norm_qkv-q8-3-rows-4.2.32-half-norm",
         "the second pair of a thread",
     ),
     Mutant(ROWS, "load_block(row, i)", "load_block(0u, i)", NORMED, "the row that is read"),

@@ -96,15 +96,14 @@ _PREFILL = [  # L, H, G, D, position, valid rows, parts
 # kv, L, H, G, D, position, valid rows, parts, window, rows of the table, pairs
 _HELD: list[tuple[str, int, int, int, int, int, int, int, int, int, str]] = [
     *((kv, rows, 4, 2, 64, 70, valid, 3, 0, 0, "") for kv in ("f16", "q8") for rows, valid in ((1, 1), (20, 18))),
-    *((kv, rows, 4, 2, 64, 150, rows, 3, 40, 0, "") for kv in ("f32", "q8") for rows in (1, 3, 20)),
-    *((kv, rows, 4, 2, 64, 150, rows, 3, 40, 0, "") for kv in ("f16",) for rows in (1, 20)),
+    *((kv, rows, 4, 2, 64, 150, rows, 3, 40, 0, "") for kv in ("f32", "q8") for rows in (1, 20)),
     *(
         (kv, rows, 4, 2, 64, 70, rows, 3, 0, 256, pairs)
-        for kv, pairs in (("f32", "adjacent"), ("f32", "half"), ("f16", "half"), ("q8", "half"))
+        for kv, pairs in (("f32", "adjacent"), ("f32", "half"), ("q8", "half"))
         for rows in (1, 20)
     ),
     *(("f32", rows, 2, 1, 24, 90, rows, 2, 0, 60, "half") for rows in (1, 11)),
-    *(("f32", rows, 2, 1, 16, 30, rows, 2, window, 0, "") for rows in (1, 20) for window in (1, 31, 32, 100)),
+    *(("f32", rows, 2, 1, 16, 30, rows, 2, window, 0, "") for rows, window in ((1, 31), (1, 100), (20, 32))),
     *(("q8", rows, 2, 1, 256, 66, rows, 1, 64, 80, "adjacent") for rows in (1, 17)),
     *(("f16", rows, 2, 1, 12, 66, rows, 2, 0, 0, "") for rows in (9, 10)),
 ]

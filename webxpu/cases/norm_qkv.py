@@ -106,7 +106,7 @@ _HELD: list[tuple[str, str, int, int, int, int, int, bool, bool, str, str]] = [
     *(("f16", "norm_qkv", rows, 4, 2, 16, rows, True, False, "adjacent", "roped") for rows in (1, 3)),
     ("f16", "norm_qkv", 1, 4, 2, 16, 1, False, False, "half", "roped"),
     *(("f32", "norm_qkv", rows, 4, 2, 16, rows, True, True, "half", "roped") for rows in (1, 9, 10)),
-    *(("q8", "norm_qkv", rows, 2, 1, 32, rows, False, rows == 3, "half", "roped") for rows in (1, 3)),
+    *(("q8", "norm_qkv", rows, 4, 2, 32, rows, False, rows == 3, "half", "roped") for rows in (1, 3)),
 ]
 CASES = [
     *(
