@@ -71,6 +71,7 @@ export function create({ gpu, handles, adapter: adapters, fences, onLost }) {
         bytesRead: 0,
         bytesWritten: 0,
         pipelines: 0,
+        groups: 0,
       },
       caches: {},
     };

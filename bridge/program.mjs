@@ -57,6 +57,7 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     await devices.settle(device);
     const handle = add("program", program, wanted.label);
     device.programs.add(handle);
+    device.counts.groups += program.groups.length;
     return handle;
   }
 
@@ -86,6 +87,7 @@ export function create({ handles, device: devices, buffers, pipelines }) {
     /** @type {Program} */
     const program = drop("program", handle);
     program.device.programs.delete(handle);
+    program.device.counts.groups -= program.groups.length;
   }
 
   /** @param {Device} device @param {ProgramData} data @param {Pipeline[]} made @returns {Program} */

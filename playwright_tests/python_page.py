@@ -46,8 +46,13 @@ class PythonPage:
 
     def __init__(self, page: Page, site: str) -> None:
         self.page = page
-        page.goto(f"{site}/run/")
-        page.evaluate(START, site)
+        self.site = site
+        self.start()
+
+    def start(self) -> None:
+        """Opens the page and Python in it, also in place of what was there."""
+        self.page.goto(f"{self.site}/run/")
+        self.page.evaluate(START, self.site)
 
     def run(self, body: str, **given: Any) -> Any:
         indented = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())

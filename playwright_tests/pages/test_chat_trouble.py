@@ -142,7 +142,7 @@ def test_a_reply_that_breaks_off_stays_and_says_so(chat: ChatPage) -> None:
 
 def test_a_conversation_that_outgrew_the_model_is_told_from_a_fault(chat: ChatPage) -> None:
     message = "generate: ids must leave room in the context of 512 tokens, got 600. Load the model with larger"
-    chat.script(replies=[[]], chatError={"name": "ShapeError", "message": message})
+    chat.script(replies=[[]], chatError={"name": "ContextOverflow", "message": message})
     chat.ask("One more?")
     expect(chat.notice).to_contain_text("The conversation no longer fits into the model's context")
     expect(chat.prompt).to_have_value("One more?")

@@ -98,8 +98,7 @@ def test_options_reach_the_model_and_greedy_with_a_limit_is_the_default() -> Non
     session.stream(HELLO)
     session.stream(HELLO, max_tokens=7, temperature=0.5, top_k=4, top_p=0.9, min_p=0.1, seed=3, stop_ids=[9])
     plain, full = (options for _, options in session.model.asked)  # type: ignore[attr-defined]
-    off = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": None, "stop_ids": None}
-    assert plain == {"max_tokens": 512, "temperature": 0.0, **off}
+    assert plain == {"max_tokens": 512}
     on = {"top_k": 4, "top_p": 0.9, "min_p": 0.1, "seed": 3, "stop_ids": [9]}
     assert full == {"max_tokens": 7, "temperature": 0.5, **on}
 
@@ -186,3 +185,62 @@ def test_the_tiny_model_chats_on_numpy_and_goes_on_from_its_cache() -> None:
     read(fresh)
     assert fresh.reused_tokens == 0
     assert fresh.ids == second.ids
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 100])
+def test_a_stop_string_ends_the_reply_wherever_its_pieces_are_cut(pieces: int) -> None:
+    text = b"I said ST, then STOP and more"
+    reply = chat(*(text[i : i + pieces] for i in range(0, len(text), pieces))).stream(HELLO, stop=["STOP", "more"])
+    assert "".join(read(reply)) == reply.text == "I said ST, then "
+    assert (reply.finish_reason, reply.stop_string) == ("stop", "STOP")
+
+
+def test_an_end_that_a_stop_string_begins_with_is_given_out_at_the_end() -> None:
+    reply = chat(b"I said S", b"TO").stream(HELLO, stop=["STOP"])
+    assert read(reply) == ["I said ", "STO"]
+    assert (reply.finish_reason, reply.stop_string) == ("stop", None)
+    broken = chat(b"x\xe2\x82").stream(HELLO, stop=["\ufffd!"])
+    assert read(broken) == ["x", "\ufffd"]
+
+
+def test_the_stop_string_that_is_complete_first_counts_in_whatever_pieces_it_comes() -> None:
+    for pieces in ([b"xabcd"], [b"xabc", b"d"], [b"xa", b"b", b"cd"]):
+        assert "".join(read(chat(*pieces).stream(HELLO, stop=["abcd", "bc"]))) == "xa"
+    both = chat(b"abcd").stream(HELLO, stop=["cd", "bcd"])
+    assert (read(both), both.stop_string) == (["a"], "bcd")
+
+
+@pytest.mark.parametrize("stop", ["STOP", [""], [3]])
+def test_stop_strings_are_a_list_of_texts(stop: Any) -> None:
+    session = chat(b"a")
+    with pytest.raises(ShapeError, match=r"^chat: stop must be a list of texts that are not empty, got "):
+        session.stream(HELLO, stop=stop)
+    assert session.model.asked == []  # type: ignore[attr-defined]
+
+
+def test_breaking_out_of_a_reply_aborts_its_generation() -> None:
+    async def leave() -> tuple[str | None, str]:
+        reply = chat(b"a", b"b", b"c").stream(HELLO)
+        async for _ in reply:
+            break
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return reply.finish_reason, reply.text
+
+    assert asyncio.run(leave()) == ("abort", "a")
+
+
+def test_the_cache_is_right_after_a_stop_string() -> None:
+    engine = numpy_engine(tiny.model()[0], tiny.dense(), 256).engine
+    model = Model(
+        engine, open_gguf(tiny.header(), Source.parse(tiny.FILE.name)), tensors={}, owns_device=False, load_ms=5.0
+    )
+    session = Chat(model)
+    whole = session.stream(HELLO, max_tokens=20, stop_ids=[])
+    text = "".join(read(whole))
+    asyncio.run(model.reset())
+    cut = session.stream(HELLO, max_tokens=20, stop_ids=[], stop=[text[8:12]])
+    assert "".join(read(cut)) == text[:8]
+    again = session.stream(HELLO, max_tokens=20, stop_ids=[])
+    assert "".join(read(again)) == text
+    assert again.reused_tokens == len(again.prompt_ids) - 1

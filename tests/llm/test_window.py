@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.goldens import tiny_engine
 from tests.llm import tiny
 from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
 from webxpu import ops
@@ -75,6 +77,7 @@ class Lists:
 def test_600_tokens_through_a_window_of_192_are_those_of_keys_in_lists() -> None:
     one = new()
     done = run(one, max_tokens=600)
+    assert done.ids == json.loads(tiny_engine.FILE.read_text("utf-8"))["window"]  # what the GPU is held to
     assert (len(done.ids), done.finish_reason) == (600, "length")
     assert one.ledger.evicted == 512  # 670 - 512 = 158 of 192
     lists, near = Lists(), 0

@@ -51,12 +51,10 @@ const KNOWN = {
     title: "webxpu could not start",
     advice: "Reload the page. If it stays so, some of its files are missing.",
   },
-};
-/** No error of its own in Python: the prompt's ids are refused, and the text is llm/generate.py's. */
-const CONTEXT_FULL = /must leave room in the context/;
-const FULL = {
-  title: "The conversation no longer fits into the model's context",
-  advice: "Begin a new chat, or ask something shorter.",
+  ContextOverflow: {
+    title: "The conversation no longer fits into the model's context",
+    advice: "Begin a new chat, or ask something shorter.",
+  },
 };
 const OTHER = { title: "Something went wrong", advice: "Try again, or reload the page." };
 
@@ -68,7 +66,7 @@ export function describeProblem(error) {
   const name = error instanceof Error ? error.name : "";
   const known = Object.hasOwn(KNOWN, name) ? KNOWN[/** @type {keyof typeof KNOWN} */ (name)] : OTHER;
   const detail = error instanceof Error ? error.message : String(error);
-  return { ...(CONTEXT_FULL.test(detail) ? FULL : known), detail };
+  return { ...known, detail };
 }
 
 /**

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webxpu.errors import ShapeError, Unsupported
+from webxpu.llm.reader import Reader
+from webxpu.text.stops import StopStrings
 from webxpu.text.stream import TextStream
 
 if TYPE_CHECKING:
@@ -24,13 +26,17 @@ class Reply:
     """The text of a generation as it comes: `async for piece in reply`. A piece is never empty or half a character.
 
     text            all text so far
+    stop_string     the string of `stop` that ended it, which is not part of the text; or None
     prompt_ids, ids, reused_tokens, finish_reason, timings   see `webxpu.llm.generate.Generation`
+
+    Leaving an `async for` early aborts it.
     """
 
-    def __init__(self, generation: Generation, tokenizer: Tokenizer) -> None:
+    def __init__(self, generation: Generation, tokenizer: Tokenizer, stop: Sequence[str] = ()) -> None:
         self.text = ""
         self._generation = generation
         self._stream = TextStream(tokenizer)
+        self._stops = StopStrings(stop)
         self._flushed = False
 
     @property
@@ -47,7 +53,12 @@ class Reply:
 
     @property
     def finish_reason(self) -> str | None:
-        return self._generation.finish_reason
+        ended = self._generation.finish_reason
+        return "stop" if ended == "abort" and self.stop_string is not None else ended
+
+    @property
+    def stop_string(self) -> str | None:
+        return self._stops.found
 
     @property
     def timings(self) -> Timings | None:
@@ -57,8 +68,14 @@ class Reply:
         """Ends the reply; the text so far stays."""
         self._generation.abort()
 
-    def __aiter__(self) -> Reply:
-        return self
+    async def stop(self) -> None:
+        """Aborts and waits until the GPU has nothing of it left to do."""
+        self.abort()
+        while await anext(self._generation, None) is not None:
+            pass
+
+    def __aiter__(self) -> Reader:
+        return Reader(self)
 
     async def __anext__(self) -> str:
         piece = ""
@@ -66,9 +83,12 @@ class Reply:
             ids = await anext(self._generation, None)
             if ids is None:
                 self._flushed = True
-                piece = self._stream.finish()
+                piece = self._stops.push(self._stream.finish()) + self._stops.finish()
             else:
-                piece = self._stream.push(ids)
+                piece = self._stops.push(self._stream.push(ids))
+                if self.stop_string is not None:
+                    self._flushed = True
+                    await self.stop()
         if not piece:
             raise StopAsyncIteration
         self.text += piece
@@ -105,25 +125,21 @@ class Chat:
         messages: Sequence[Message],
         *,
         max_tokens: int | None = REPLY_TOKENS,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        seed: int | None = None,
-        stop_ids: Sequence[int] | None = None,
+        stop: Sequence[str] = (),
+        **options: Any,
     ) -> Reply:
         """The reply to the last message.
 
         messages  {"role": "system" | "user" | "assistant", "content": text} each, oldest first
+        stop      texts of which the first that comes ends the reply, and is not part of it
 
-        The other options are those of `model.generate`. Raises ShapeError at once for a wrong message or option, or
-        where the conversation does not fit the context.
+        The other options are those of `model.generate`. Raises ShapeError at once for a wrong message or option, and
+        ContextOverflow where the conversation does not fit the context.
         """
-        generation = self.model.generate(
-            self.prompt_ids(messages), max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
-            min_p=min_p, seed=seed, stop_ids=stop_ids,
-        )  # fmt: skip
-        return Reply(generation, self.model.tokenizer)
+        ids = self.prompt_ids(messages)
+        StopStrings(stop)  # a wrong one is refused before anything begins
+        generation = self.model.generate(ids, max_tokens=max_tokens, **options)
+        return Reply(generation, self.model.tokenizer, stop)
 
 
 def _checked(messages: Any) -> list[dict[str, Any]]:

@@ -99,7 +99,7 @@ class Device:
         await self.bridge.sync(self.handle)
 
     def stats(self) -> dict[str, Any]:
-        """Counters of the bridge: buffers, bytes, pipelines, programs, submits, bytesRead."""
+        """Counters of the bridge: buffers, bytes, pipelines, programs and their groups, submits, bytesRead."""
         return self.bridge.stats(self.handle)
 
     def describe(self) -> str:

@@ -15,6 +15,7 @@ from webxpu.errors import ContextOverflow, DeviceError, ShapeError
 from webxpu.llm.constraints import Constraint
 from webxpu.llm.engine import Engine, Steps
 from webxpu.llm.head import Choice
+from webxpu.llm.reader import Reader
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import EVICTED, MAX_STOPS, State
 from webxpu.llm.stepped import Picks, Stepped
@@ -134,8 +135,8 @@ class Generation:
             if self._run is not None:
                 await self._guarded(self._end(self._run))
 
-    def __aiter__(self) -> Iterator:
-        return Iterator(self)
+    def __aiter__(self) -> Reader:
+        return Reader(self)
 
     async def __anext__(self) -> list[int]:
         ids: list[int] = []
@@ -316,31 +317,6 @@ class Generation:
         if run is not None:
             with contextlib.suppress(DeviceError):  # the error that led here is the one to report
                 await run.close()
-
-
-class Iterator:
-    """What an `async for` over a generation, or over what wraps one, holds: where it lets go early, it aborts."""
-
-    def __init__(self, wrapped: Any) -> None:
-        self._wrapped = wrapped
-
-    def __aiter__(self) -> Iterator:
-        return self
-
-    async def __anext__(self) -> Any:
-        return await anext(self._wrapped)
-
-    def __del__(self) -> None:
-        if self._wrapped.finish_reason is None:
-            self._wrapped.abort()
-            with contextlib.suppress(RuntimeError):  # no loop runs any more
-                task = asyncio.get_running_loop().create_task(self._wrapped.stop())
-                _ENDING.add(task)
-                task.add_done_callback(_ENDING.discard)
-
-
-# Tasks that end generations which were left early: a loop keeps only weak references to its tasks.
-_ENDING: set[asyncio.Task[None]] = set()
 
 
 def checked_ids(ids: Sequence[int], vocab: int, call: str = "generate") -> list[int]:
