@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from webxpu.gpu.program import Counter
 from webxpu.llm import models
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
@@ -123,12 +124,12 @@ class NumpyLoop:
 
     def __init__(
         self, program: NumpyProgram, max_tokens: int, *, ring: Array, first: int, ready: int, stops: Sequence[int],
-        timestamps: bool, wraps: bool = False, rows: Array | None = None,
+        timestamps: bool, wraps: bool = False, rows: Array | None = None, counter: Counter | None = None,
     ) -> None:  # fmt: skip
         assert wraps or first + max_tokens <= len(ring)
         self.program, self.max_tokens, self.ring, self.first, self.stops = program, max_tokens, ring, first, stops
         self.made, self.kept, self.size = min(ready, max_tokens), 0, 1
-        self.ring_rows, self.rows = rows, None
+        self.ring_rows, self.rows, self.counter = rows, None, counter
         self.reason: str | None = None
         self.timestamps = timestamps
         self.fail: Exception | None = None
@@ -163,6 +164,9 @@ class NumpyLoop:
         for _ in range(min(self.size, self.max_tokens - self.made)):
             self.program.run()
             self.made += 1
+        if self.counter is not None:  # as on a GPU, the last runs may have made more than is wanted
+            made = int(self.counter.words[self.counter.word]) - self.counter.start
+            self.made = min(made, self.max_tokens)
         self.size = min(8, self.size * 2)
 
     def abort(self) -> None:

@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from webxpu.errors import ContextOverflow, DeviceError, ShapeError
-from webxpu.llm.constraints import Constraint
-from webxpu.llm.engine import Engine, Steps
-from webxpu.llm.head import Choice
+from webxpu.errors import ContextOverflow, DeviceError
+from webxpu.gpu.program import Counter
+from webxpu.llm.engine import Engine
+from webxpu.llm.lookup import LookupRun, Speculation
 from webxpu.llm.reader import Reader
+from webxpu.llm.request import Request, checked_ids
 from webxpu.llm.sampler import Sampling, check_whole
-from webxpu.llm.state import EVICTED, MAX_STOPS, State
-from webxpu.llm.stepped import Picks, Stepped
+from webxpu.llm.state import EVICTED, STEP, State
+from webxpu.llm.stepped import Stepped
 from webxpu.llm.timings import Timings, timed
-from webxpu.ops.logprobs import MAX_MOST
+from webxpu.ops._rows import DECODE_ROWS
 
 if TYPE_CHECKING:
     from webxpu.llm.sequence import Sequence as Conversation
@@ -32,9 +31,10 @@ UNBOUNDED = 2**31 - 1
 class Run(Protocol):
     """Something that makes ids until it says why it ended: the bridge's loop, or a loop that Python takes part in."""
 
-    reason: str | None
-    rows: Any
-
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def rows(self) -> Any: ...
     async def next(self) -> list[int]: ...
     def abort(self) -> None: ...
     async def close(self) -> dict[str, Any]: ...
@@ -60,6 +60,7 @@ class Generation:
     prompt_ids, ids    the prompt, and all ids so far, without a stop id
     reused_tokens      tokens of the prompt that were already in the cache
     logprobs           of each id, where they were asked for
+    speculation        what prompt lookup did, where it was asked for
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
     timings            None while it runs
 
@@ -74,22 +75,13 @@ class Generation:
         *,
         sampling: Sampling,
         max_tokens: int | None = None,
-        stop_ids: Sequence[int] = (),
-        logprobs: int = 0,
-        constraint: Constraint | None = None,
-        sampler: Picks | None = None,
-        timestamps: bool = False,
         load_ms: float = 0.0,
+        **options: Any,
     ) -> None:
         self._sequence = sequence
         self._engine: Engine = sequence.engine
-        self._sampling = sampling
-        self._constraint = constraint
-        self._sampler = sampler
-        self._choice = self._chosen(logprobs)
-        self._biases = sampling.bias_table(self._engine.config.vocab)
+        self._asked = Request(self._engine, sampling=sampling, **options)
         self._seed = 0
-        self._timestamps = timestamps
         self._load_ms = load_ms
         self._run: Run | None = None
         self._lock = asyncio.Lock()
@@ -99,9 +91,8 @@ class Generation:
         capacity = self._engine.cache.capacity
         self.prompt_ids = checked_ids(ids, self._engine.config.vocab)
         sequence.ledger.check(self.prompt_ids)
-        self.stop_ids = sorted({int(i) for i in stop_ids})
-        if len(self.stop_ids) > MAX_STOPS:
-            raise ShapeError(f"generate: stop_ids must be at most {MAX_STOPS}, got {len(self.stop_ids)}")
+        self.stop_ids = self._asked.stop_ids
+        self.speculation = Speculation() if self._asked.lookup else None
         self.ids: list[int] = []
         self.logprobs: list[Logprobs] = []
         self.reused_tokens = 0
@@ -156,7 +147,7 @@ class Generation:
             return
         if not self._marks:
             self._marks.append((time.perf_counter(), 0))
-            self._seed = 0 if self._sampling.greedy else self._sampling.resolved_seed()  # one for all of its turns
+            self._seed = self._asked.seed()  # one for all of its turns
         engine, sequence = self._engine, self._sequence
         async with engine.turn:
             if self._run is not None or self.finish_reason is not None:
@@ -175,92 +166,87 @@ class Generation:
     async def _start(self) -> None:
         """Places the sequence on the GPU, feeds what of it is not there, and starts the loop: at first with the id that
         the prompt's last program chooses, after a pause with the last id that is not fed yet."""
-        engine, ledger = self._engine, self._sequence.ledger
-        await engine.programs.compile(engine.programs.needed(self._choice))
+        engine, ledger, asked = self._engine, self._sequence.ledger, self._asked
+        needed = engine.programs.needed(asked.choice)
+        await engine.programs.compile([*needed, engine.programs.verify()] if self._verifies else needed)
         if self._aborted:
             engine.active, self.finish_reason = None, "abort"
             return
         known, left = [*self.prompt_ids, *self.ids], self._max_tokens - len(self.ids)
         kept = ledger.begin(known, left)
-        state = self._state()
-        steps = [*engine.placing(ledger, known), *self._biasing()]
+        state = asked.state(engine, len(self.ids), self._seed)
+        if self._verifies:
+            state.capacity = len(known) + left  # a run makes several ids, and none may lie past the sequence's pages
+        steps = [*engine.placing(ledger, known), *asked.biasing(engine)]
         state.position, state.evicted = kept - ledger.evicted, ledger.evicted
         if not self.ids:
             self.reused_tokens = kept
-        if self._stepped:
+        if asked.stepped:
             engine.submit(steps)
             self._run = self._steps(known, kept, left, state)
             return
         if not self.ids:
             more, rows = engine.feeding(len(known) - kept, state)
-            steps += [*more, ["run", engine.programs.after(rows, self._choice).handle]]
+            steps += [*more, ["run", engine.programs.after(rows, asked.choice).handle]]
         elif kept < len(known) - 1:
             steps += engine.feeding(len(known) - 1 - kept, state)[0]
         if self.ids:
             state.position, state.rows = len(known) - 1 - ledger.evicted, 1
             steps += engine.standing(state)
         engine.submit(steps)
-        self._run = self._loop(len(known), left, ready=0 if self.ids else 1)
+        ready = 0 if self.ids else 1
+        self._run = self._lookups(known, left, ready) if self._verifies else self._loop(len(known), left, ready)
+
+    @property
+    def _verifies(self) -> bool:
+        """Whether its runs verify drafts: they were asked for, and did not turn out to be of no use."""
+        return self.speculation is not None and not self.speculation.switched_off
 
     def _loop(self, first: int, max_tokens: int, ready: int) -> Run:
-        cache, programs, choice = self._engine.cache, self._engine.programs, self._choice
+        cache, programs, choice = self._engine.cache, self._engine.programs, self._asked.choice
         assert choice is not None, "where the host chooses, it takes steps"
         return programs.decode(choice).loop(
             max_tokens, ring=cache.history, first=first % cache.capacity, ready=ready, stops=self.stop_ids,
-            timestamps=self._timestamps, wraps=cache.sinks > 0,
+            timestamps=self._asked.timestamps, wraps=cache.sinks > 0,
             rows=programs.tables.logprobs(choice.logprobs) if choice.logprobs else None,
         )  # fmt: skip
+
+    def _lookups(self, known: list[int], max_tokens: int, ready: int) -> Run:
+        """A loop of runs that verify drafts; where few hold, it goes over to plain ones."""
+        engine, asked, made = self._engine, self._asked, len(self.ids)
+        cache = engine.cache
+        assert self.speculation is not None, "there is something to count into"
+
+        def verifying() -> Any:
+            return engine.programs.verify().loop(
+                max_tokens, ring=cache.history, first=len(known), ready=ready, stops=self.stop_ids,
+                timestamps=asked.timestamps, counter=Counter(cache.state, STEP, made, DECODE_ROWS),
+            )  # fmt: skip
+
+        def plain(came: int) -> Any:
+            ids = [*known, *run.ids]
+            state = asked.state(engine, made + came, self._seed)
+            state.position = len(ids) - 1
+            engine.submit([*engine.remembering(ids, 0), *engine.standing(state)])
+            return self._loop(len(ids), max_tokens - came, 0)
+
+        run = LookupRun(
+            self.speculation, known, len(known) + max_tokens,
+            ready=ready, auto=asked.auto, verifying=verifying, plain=plain,
+        )  # fmt: skip
+        return run
 
     def _steps(self, known: list[int], kept: int, max_tokens: int, state: State) -> Stepped:
         return Stepped(
             self._engine, self._sequence.ledger, known, kept, state, prompt_tokens=len(self.prompt_ids),
-            max_tokens=max_tokens, stops=self.stop_ids, choice=self._choice, dry=self._sampling.dry,
-            constraint=self._constraint, sampler=self._sampler,
+            max_tokens=max_tokens, stops=self.stop_ids, choice=self._asked.choice, dry=self._asked.sampling.dry,
+            constraint=self._asked.constraint, sampler=self._asked.sampler,
         )  # fmt: skip
-
-    @property
-    def _stepped(self) -> bool:
-        """Whether Python has something to say before each token."""
-        return self._choice is None or self._choice.masked or self._choice.dry
-
-    def _chosen(self, logprobs: int) -> Choice | None:
-        """How the GPU chooses ids; None where the host does."""
-        sampling, config = self._sampling, self._engine.config
-        check_whole("generate", "logprobs", logprobs, 0, min(MAX_MOST, config.vocab))
-        if self._sampler is None:
-            return Choice(
-                greedy=sampling.greedy,
-                penalized=sampling.penalized,
-                dry=sampling.dry is not None,
-                masked=self._constraint is not None,
-                logprobs=logprobs,
-            )
-        if logprobs:
-            raise ShapeError("generate: logprobs must be 0 with a sampler, which sees all scores itself")
-        return None
-
-    def _state(self) -> State:
-        cache = self._engine.cache
-        state = State(step=len(self.ids), capacity=cache.capacity, sinks=cache.sinks, stops=self.stop_ids)
-        self._sampling.fill(state)
-        state.seed = self._seed
-        return state
-
-    def _biasing(self) -> Steps:
-        """Steps that upload the biases."""
-        ids, values = self._biases
-        tables = self._engine.programs.tables
-        if not len(ids):
-            return []
-        return [
-            ["write", table.handle, table.offset, array.view(np.uint8)]
-            for table, array in ((tables.bias_ids, ids), (tables.bias_values, values))
-        ]
 
     async def _step(self, run: Run) -> list[int]:
         ids = await run.next()
         self.ids += ids
-        if ids and self._choice is not None and self._choice.logprobs:
+        if ids and self._asked.choice is not None and self._asked.choice.logprobs:
             self.logprobs += [logprobs_of(row) for row in run.rows]
         self._marks.append((time.perf_counter(), len(self.ids)))
         if run.reason is not None:
@@ -289,7 +275,7 @@ class Generation:
             self._marks,
             fed=len(self.prompt_ids) - self.reused_tokens,
             load_ms=self._load_ms,
-            dispatches_per_token=engine.programs.step(self._choice).dispatches,
+            dispatches_per_token=engine.programs.step(self._asked.choice).dispatches,
             gpu_ms=self._gpu_ms,
         )
         self.finish_reason = self._at_limit if reason == "length" else reason
@@ -317,14 +303,3 @@ class Generation:
         if run is not None:
             with contextlib.suppress(DeviceError):  # the error that led here is the one to report
                 await run.close()
-
-
-def checked_ids(ids: Sequence[int], vocab: int, call: str = "generate") -> list[int]:
-    """The ids as Python integers. Raises ShapeError where there is none or one is outside the vocabulary."""
-    checked = [int(i) for i in ids]
-    if not checked:
-        raise ShapeError(f"{call}: ids must hold at least one token, got none")
-    for place, token in enumerate(checked):
-        if not 0 <= token < vocab:
-            raise ShapeError(f"{call}: ids must be from 0 to {vocab - 1}, got {token} at index {place}")
-    return checked

@@ -93,6 +93,7 @@ def check_lookup(wanted: PromptLookup, against: str | None) -> bool:
 class LookupRun:
     """A loop of runs that verify drafts; in "auto", one that goes over to plain steps where few drafts hold.
 
+    ids          those that it brought
     speculation  what is counted into, also of earlier loops of the same generation
     known        the ids before the loop's first
     ready        of the ids that the loop brings, how many are a prompt's own choice
@@ -119,7 +120,7 @@ class LookupRun:
         # The trial is the first loop's; a loop after a pause goes on with what it decided.
         self._on_trial = auto and not speculation.steps
         self._plain = plain
-        self._ids: list[int] = []
+        self.ids: list[int] = []
         self._counted = False
         self._gpu_ms: list[float] = []
         self._loop = verifying()
@@ -131,8 +132,8 @@ class LookupRun:
     async def next(self) -> list[int]:
         """The ids that are there, as the loops' own `next`."""
         ids: list[int] = await self._loop.next()
-        self._ids += ids
-        if self._on_trial and self.reason is None and len(self._ids) >= PROBATION_TOKENS:
+        self.ids += ids
+        if self._on_trial and self.reason is None and len(self.ids) >= PROBATION_TOKENS:
             self._on_trial = False
             trial = Speculation()
             self._count(trial)
@@ -155,7 +156,7 @@ class LookupRun:
         self.speculation.switched_off = True
         self._loop.abort()
         await self._closed()
-        self._loop = self._plain(len(self._ids))
+        self._loop = self._plain(len(self.ids))
 
     async def _closed(self) -> dict[str, Any]:
         report = await self._loop.close()
@@ -164,5 +165,5 @@ class LookupRun:
         return {"gpuMs": sum(self._gpu_ms) if self._gpu_ms else None}
 
     def _count(self, into: Speculation) -> None:
-        first = min(self._ready, len(self._ids))
-        into.count([*self._known, *self._ids[:first]], self._ids[first:], self._capacity)
+        first = min(self._ready, len(self.ids))
+        into.count([*self._known, *self.ids[:first]], self.ids[first:], self._capacity)

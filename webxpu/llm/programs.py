@@ -13,6 +13,7 @@ from webxpu.llm import head
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.head import Choice
+from webxpu.llm.lookup import speculative_step
 from webxpu.llm.tables import Tables
 
 # What every chat needs and is compiled while a model loads.
@@ -92,6 +93,14 @@ class Programs:
     def decode_logits(self) -> Program:
         """One step of a choice that the host makes: feeds the last id; `output_of` has the scores."""
         return self._get(("decode", "logits"), "decode logits", lambda: self._logits(self._decoded(1))).program
+
+    def verify(self) -> Program:
+        """A greedy step that drafts tokens and keeps those that it would have chosen."""
+        return self._get(
+            ("verify",),
+            "verify",
+            lambda: speculative_step(self._architecture, self._config, self._weights, self._cache, self._parts),
+        ).program
 
     def step(self, choice: Choice | None) -> Program:
         """One step of a choice, or of one that the host makes."""

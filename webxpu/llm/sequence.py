@@ -14,7 +14,9 @@ from webxpu.llm import snapshot
 from webxpu.llm.constraints import Constraint
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine
-from webxpu.llm.generate import Generation, checked_ids
+from webxpu.llm.generate import Generation
+from webxpu.llm.lookup import PromptLookup
+from webxpu.llm.request import checked_ids
 from webxpu.llm.sampler import Sampling
 from webxpu.llm.state import State
 from webxpu.llm.stepped import Picks
@@ -59,6 +61,7 @@ class Sequence:
         logprobs: int = 0,
         constraint: Constraint | None = None,
         sampler: Picks | None = None,
+        prompt_lookup: PromptLookup = False,
         timestamps: bool = False,
     ) -> Generation:
         """The ids that follow `ids`: `async for some in model.generate(...)`. What the cache holds is not fed again.
@@ -69,6 +72,8 @@ class Sequence:
         constraint  says before each token which may follow, see `webxpu.llm.constraints`
         sampler     chooses each token on the host, from all scores, such as `webxpu.llm.host_sampler.HostSampler`; the
                     sampling options do not apply then
+        prompt_lookup  draft what followed the last tokens when they came before: the ids stay the same, and come faster
+                    where the reply repeats its prompt; "auto" goes on only where it helps
         timestamps  measure the GPU's own time too, where the device can
 
         The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one, and
@@ -96,6 +101,7 @@ class Sequence:
             logprobs=logprobs,
             constraint=constraint,
             sampler=sampler,
+            prompt_lookup=prompt_lookup,
             timestamps=timestamps,
             load_ms=self.load_ms,
         )
