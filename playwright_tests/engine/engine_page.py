@@ -25,7 +25,7 @@ class EnginePage:
     python: PythonPage
     url: str
     prompt: list[int]
-    golden: dict[str, list[int]] | None
+    golden: dict[str, Any] | None
     crash: Callable[[], object]
     vocab: int = 0
 

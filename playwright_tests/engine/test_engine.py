@@ -89,6 +89,67 @@ return found
     assert all(first.values())
 
 
+def test_ids_are_chosen_by_every_kind_of_option_as_numpy_chooses_them(engine: EnginePage) -> None:
+    found = engine.python.run(
+        """
+from webxpu.llm.dry import Dry
+from webxpu.llm.host_sampler import HostSampler
+from webxpu.llm.sampler import Sampling
+
+class Even:
+    def allowed(self, prefix):
+        return range(0, 320, 2) if len(prefix) % 2 else None
+
+drawn = {"temperature": 0.9, "seed": 11}
+choices = {
+    "penalized": {"repetition_penalty": 1.2, "presence_penalty": 0.3, "no_repeat_ngram_size": 3, "logprobs": 2},
+    "biased": {**drawn, "top_p": 0.9, "logit_bias": {17: 2.0, 170: -float("inf")}},
+    "constrained": {**drawn, "constraint": Even()},
+    "dry": {"dry": Dry(multiplier=2.0)},
+    "host": {"sampler": HostSampler(Sampling(temperature=0.9, top_k=40), seed=42)},
+    "plain": {},
+    "drafted": {"prompt_lookup": True},
+}
+device, found, pipelines = kept["device"], {}, []
+for turn in range(2):
+    for name, options in choices.items():
+        if turn and name == "host":
+            continue  # its generator goes on
+        prompt = given["prompt"][: 30 + 10 * turn] if turn else given["prompt"]
+        generation = kept["model"].generate(prompt, max_tokens=12, stop_ids=[], **options)
+        async for _ in generation:
+            pass
+        if not turn:
+            found[name] = generation.ids
+        if name == "penalized":
+            assert len(generation.logprobs) == 12
+            assert all(found.top[0][1] >= found.logprob for found in generation.logprobs)
+    pipelines.append(device.stats()["pipelines"])
+return found, pipelines
+""",
+        prompt=engine.prompt,
+    )
+    ids, pipelines = found
+    assert ids.pop("drafted") == ids.pop("plain")
+    assert pipelines[0] == pipelines[1]  # another length compiles nothing
+    if engine.golden:
+        assert ids == engine.golden["choices"]
+
+
+def test_every_kind_of_cache_gives_the_ids_of_numpy(engine: EnginePage) -> None:
+    sizes = {}
+    for kv in ("f16", "q8"):
+        engine.load(kv, context_tokens=256, kv=kv)
+        done = engine.generate(engine.prompt, kv, max_tokens=12)
+        sizes[kv] = engine.python.run(
+            "model = kept.pop(given['kv'])\nsize = model.capabilities['cache_bytes']\nmodel.dispose()\nreturn size",
+            kv=kv,
+        )
+        if engine.golden:
+            assert done["ids"] == engine.golden["kv"][kv]
+    assert sizes["q8"] * 16 == sizes["f16"] * 9
+
+
 def test_a_conversation_is_saved_and_goes_on_after_a_reload(engine: EnginePage) -> None:
     first = engine.generate(engine.prompt, max_tokens=30)["ids"]
     longer = [*engine.prompt, *first, 5]

@@ -149,6 +149,15 @@ def test_ids_that_are_forced_are_fed_without_being_chosen() -> None:
     assert sequence.ledger.ids == [*PROMPT, *done.ids[:5]]
 
 
+def test_ids_that_were_forced_at_the_end_are_fed_by_the_next_turn() -> None:
+    sequence = new()
+    done = run(sequence, max_tokens=6, constraint=Only(lambda place: [place] if place > 1 else None))
+    assert done.ids == [*GREEDY[:2], 2, 3, 4, 5]
+    assert sequence.ledger.ids == [*PROMPT, GREEDY[0]]
+    longer = [*PROMPT, *done.ids]
+    assert run(sequence, longer, max_tokens=4).ids == run(ids=longer, max_tokens=4).ids
+
+
 def test_an_id_costs_a_read_of_four_bytes() -> None:
     sequence = new()
     run(sequence, max_tokens=5, constraint=Only(lambda _: range(300)))

@@ -17,6 +17,7 @@ from tests.llm.fake_bridge import FakeBridge
 from webxpu.errors import FetchError, FileChanged, FormatError, KernelError, OutOfMemory, ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
 from webxpu.llm.checkpoint import vocab_of
+from webxpu.llm.head import Choice
 from webxpu.llm.model import ATTENTION_PARTS, CHUNK_ROWS, CHUNK_ROWS_CPU, Model, load
 from webxpu.llm.programs import CHAT_CHOICES
 from webxpu.llm.source import LoadReport
@@ -230,3 +231,58 @@ def split(folder: Path) -> list[str]:
         writer.write_tensors_to_file()
         writer.close()
     return names
+
+
+def test_a_window_is_counted_in_whole_pages() -> None:
+    model = loaded(FakeBridge(tiny.GOLDENS), context_tokens=200, sink_tokens=4, sequences=3, kv="q8")
+    about = model.capabilities
+    assert (about["capacity"], about["sinks"], about["rolling"], about["kv"]) == (192, 64, True, "q8")
+    assert about["pages"] == {"all": 9, "held": 0, "kept": 0}
+    assert about["cache_bytes"] == 2 * 9 * 2 * 64 * 2 * 18 * 4  # layers, pages, k and v, tokens, heads, words
+    assert (about["target"], about["timestamps"]) == ("nvidia", False)
+    assert about["limits"]["maxStorageBuffersPerShaderStage"] == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"context_tokens": 127, "sink_tokens": 64},
+            r"sink_tokens must leave a page of 64 tokens .* 127 tokens, got 64",
+        ),
+        (
+            {"context_tokens": 191, "sink_tokens": 65},
+            r"sink_tokens must leave a page of 64 tokens .* 191 tokens, got 65",
+        ),
+        ({"sink_tokens": -1}, r"sink_tokens must be a whole number of at least 0, got -1"),
+        ({"sequences": 0}, r"sequences must be a whole number of at least 1, got 0"),
+        ({"kv": "f8"}, r"kv must be one of f32, f16, q8, got 'f8'"),
+    ],
+)
+def test_a_cache_that_can_not_be_is_refused_and_leaves_nothing(options: dict[str, Any], message: str) -> None:
+    bridge = FakeBridge(tiny.GOLDENS)
+    with pytest.raises(ShapeError, match=f"^load: {message}$"):
+        loaded(bridge, **options)
+    assert (bridge.buffers, bridge.programs) == ({}, {})
+    loaded(bridge, context_tokens=128, sink_tokens=64)
+
+
+def test_programs_and_tables_that_came_later_are_freed_with_the_model() -> None:
+    bridge = FakeBridge(tiny.GOLDENS)
+    model = loaded(bridge)
+    before = len(bridge.programs)
+    programs = model.engine.programs
+    choice = Choice(greedy=False, penalized=True, dry=True, masked=True, logprobs=3)
+    for _ in range(2):
+        asyncio.run(programs.compile([*programs.needed(choice), programs.verify()]))
+    assert len(bridge.programs) == before + len(CHUNK_ROWS) + 2
+    model.dispose()
+    assert (bridge.buffers, bridge.programs) == ({}, {})
+
+
+def test_another_conversation_has_the_models_own_stop_ids() -> None:
+    model = loaded(FakeBridge(tiny.GOLDENS))
+    other = model.sequence()
+    assert other.generate([5]).stop_ids == sorted(model.eos_ids)
+    assert other.engine is model.engine
+    assert other.ledger is not model.ledger

@@ -106,6 +106,8 @@ class Model(Sequence):
 
     def dispose(self) -> None:
         """Gives all GPU memory of the model back; it can't be used afterwards."""
+        if self.engine.active is not None:
+            self.engine.active.abort()
         for program in self.engine.programs.all():
             program.free()
         for tensor in [*self.tensors.values(), *self.engine.cache.tensors(), *self.engine.programs.tables.all()]:
