@@ -89,8 +89,7 @@ def forward(config: Config, w: Mapping[str, Any], cache: Cache, *, rows: int, pa
     parts    how many ways attention splits its keys
     returns  (L, K) float32, the last layer's output; rows past state.rows are padding
     """
-    scale = {} if config.embedding_scale == 1 else {"scale": config.embedding_scale}
-    x = ops.embed(w["embedding"], cache.history, cache.state, rows=rows, **scale)  # (L,K)
+    x = ops.embed(w["embedding"], cache.history, cache.state, rows=rows, scale=config.embedding_scale)  # (L,K)
     for i in range(config.layers):
         x = _attention(config, w, cache, i, x, parts)
         x = (_experts if config.experts else _feed_forward)(config, w, i, x)
@@ -99,19 +98,20 @@ def forward(config: Config, w: Mapping[str, Any], cache: Cache, *, rows: int, pa
 
 def _attention(c: Config, w: Mapping[str, Any], cache: Cache, i: int, x: Any, parts: int) -> Any:
     kv, pages, state, table = cache.layers[i], cache.pages, cache.state, cache.tables[i]
-    extra = (w.get(f"{i}.qkv_bias"), w.get(f"{i}.q_gain"), w.get(f"{i}.k_gain")) if c.qkv_bias or c.qk_norm else ()
-    how: dict[str, Any] = {"heads": c.heads, "kv_heads": c.kv_heads, "eps": c.rms_eps, "pairs": c.rope_pairs}
-    turned: dict[str, Any] = {}  # keys that lie unroped are turned where they are read
-    if cache.keys == "unroped":
-        how["keys"], turned = "unroped", {"table": table, "pairs": c.rope_pairs}
+    extra = w.get(f"{i}.qkv_bias"), w.get(f"{i}.q_gain"), w.get(f"{i}.k_gain")
+    how: dict[str, Any] = {
+        "heads": c.heads, "kv_heads": c.kv_heads, "eps": c.rms_eps, "pairs": c.rope_pairs, "keys": cache.keys,
+    }  # fmt: skip
     gain, projections = w[f"{i}.attention_gain"], runs(w, f"{i}.qkv")
     if len(projections) == 1:
         q = ops.norm_qkv(projections[0], x, gain, table, kv, pages, state, *extra, **how)  # (L,H,D)
     else:
         qkv = _joined(projections, x, gain, c.rms_eps)
         q = ops.rope_write(qkv, table, kv, pages, state, *extra, **how)
-    window = {"window": c.window(i)} if c.window(i) else {}
-    acc, stats = ops.attend(q, kv, pages, state, parts=parts, scale=c.attention_scale, **window, **turned)
+    acc, stats = ops.attend(
+        q, kv, pages, state, table if cache.keys == "unroped" else None,
+        parts=parts, scale=c.attention_scale, window=c.window(i), pairs=c.rope_pairs,
+    )  # fmt: skip
     if not c.post_norms:
         return ops.attend_project(w[f"{i}.attention_out"], acc, stats, x)  # (L,K)
     y = ops.attend_project(w[f"{i}.attention_out"], acc, stats)
