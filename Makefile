@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup chat test test-torch mutants docs check wheel clean
+.PHONY: help setup chat test test-torch test-gemma mutants docs check wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -34,6 +34,7 @@ help:
 	@echo "make chat        a chat page on this machine, with a real model on the GPU of your browser"
 	@echo "make test        all checks and tests"
 	@echo "make test-torch  random comparisons with PyTorch, transformers and librosa, in $(TORCH_VENV)"
+	@echo "make test-gemma  a real second model, Gemma 3 270M, in NumPy and on the GPU; it fetches 253 MB"
 	@echo "make mutants     breaks each guard on purpose and asks whether a case notices; OPS='softmax rope' for some"
 	@echo "make docs        the pages in docs/ops, from docstrings, kernels and cases"
 	@echo "make setup       the set-up alone; it leaves $(BIN)/webxpu"
@@ -92,6 +93,9 @@ $(TORCH_VENV)/.ready: pyproject.toml
 
 test-torch: $(TORCH_VENV)/.ready
 	$(TORCH_VENV)/bin/python -m pytest tests/torch
+
+test-gemma: setup
+	$(BIN)/pytest tests/gemma playwright_tests/gemma
 
 mutants: setup
 	$(BIN)/python -m tests.mutation $(OPS)
