@@ -26,7 +26,6 @@
 
 const FOLDER = "webxpu-files";
 const RECORD = "record.json";
-const SUM_BYTES = 32;
 // A kept range shorter than this inside of what must be fetched is fetched again, which is quicker than two requests.
 const LEAST_BYTES = 256 << 10;
 // Another tab may be reading what is to be removed; its handles live for milliseconds.
@@ -81,7 +80,7 @@ export function create({ handles, navigator = globalThis.navigator, crypto = glo
       const kept = [];
       for await (const [name, version] of folder.entries()) {
         const record = await recordOf(version);
-        if (record?.url === url) kept.push({ version, record });
+        if (record) kept.push({ version, record });
         else await remove(folder, name);
       }
       kept.sort((a, b) => b.record.stored - a.record.stored);
@@ -103,7 +102,7 @@ export function create({ handles, navigator = globalThis.navigator, crypto = glo
       for await (const name of folder.keys()) if (name !== wanted) await remove(folder, name);
       const version = await folder.getDirectoryHandle(wanted, { create: true });
       const old = await recordOf(version);
-      const stored = old?.url === record.url && old.total === record.total ? old : { ...record, stored: Date.now() };
+      const stored = old?.total === record.total ? old : { ...record, stored: Date.now() };
       try {
         const ranges = stored === old ? await rangesOf(version) : [];
         await hasRoom(record.total - covered(ranges));
@@ -162,7 +161,7 @@ export function create({ handles, navigator = globalThis.navigator, crypto = glo
         } else {
           const whole = await bytesOf(version, fileOf(range));
           const size = range.end - start;
-          if (whole?.length === size + SUM_BYTES) {
+          if (whole) {
             const sum = await digest(whole.subarray(0, size));
             if (sum.every((byte, i) => byte === whole[size + i])) {
               verified.add(range);

@@ -147,27 +147,30 @@ def test_a_file_that_changes_midway_is_found_out_and_the_next_load_is_of_the_new
     assert new.conditions[0] == (None if elsewhere else '"1"')
 
 
-def test_a_header_and_its_weights_are_of_one_version_also_without_keeping_them(lab: Lab) -> None:
-    lab.put("a")
-    got = lab.run(
+VERSIONS = [
+    ({"ETag": '"1"'}, {"ETag": '"2"'}),
+    ({"ETag": 'W/"1"'}, {"ETag": 'W/"2"'}),
+    ({"Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}, {"Last-Modified": "Mon, 02 Nov 2026 10:00:01 GMT"}),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), VERSIONS, ids=["etag", "weak etag", "last-modified"])
+def test_a_header_and_its_weights_are_of_one_version_also_without_keeping_them(
+    lab: Lab, old: dict[str, str], new: dict[str, str]
+) -> None:
+    lab.put("a", headers=old)
+    lab.run(
         """
         const load = bridge.beginLoad({cache: false});
         await bridge.fetchRange({url: "/m/a", load}, 0, 100);
         globalThis.changing = {bridge, load};
     """
     )
-    lab.put("a", OTHER, headers={"ETag": '"2"'})
+    lab.put("a", OTHER, headers=new)
     got = lab.run(
         "const {bridge: b, load} = globalThis.changing; return caught(() => b.fetchRange({url: '/m/a', load}, 100, 9));"
     )
     assert got == ["FileChanged", "/m/a: at byte 100: the file changed while it was read"]
-
-
-VERSIONS = [
-    ({"ETag": '"1"'}, {"ETag": '"2"'}),
-    ({"ETag": 'W/"1"'}, {"ETag": 'W/"2"'}),
-    ({"Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}, {"Last-Modified": "Mon, 02 Nov 2026 10:00:01 GMT"}),
-]
 
 
 @pytest.mark.parametrize(("old", "new"), VERSIONS, ids=["etag", "weak etag", "last-modified"])
@@ -202,6 +205,13 @@ def test_what_has_no_version_is_not_kept_and_said_once(lab: Lab, options: dict[s
     assert len(got["warnings"]) == 1
     assert got["said"] == got["warnings"]
     assert re.match(rf"{lab.elsewhere}/m/a is not kept: the server does not tell {lacks}", got["warnings"][0])
+    lab.put("b", **options)
+    both = """
+        const load = bridge.beginLoad();
+        for (const url of arg) await bridge.fetchRange({url, load}, 0, 9);
+        return bridge.endLoad(load).warnings;
+    """
+    assert lab.run(both, [f"{lab.elsewhere}/m/a", f"{lab.elsewhere}/m/b"]) == got["warnings"], "one in a load"
     assert lab.kept() == []
 
 
@@ -305,7 +315,15 @@ def test_two_tabs_read_together_and_write_one_after_the_other(lab: Lab) -> None:
                 globalThis.held.push(await file.createSyncAccessHandle({mode: "read-only"}));
             }
         """)
-        got = lab.load("a")
+        got = lab.run(
+            """
+            const { prototype } = FileSystemFileHandle;
+            const { getFile } = prototype;
+            prototype.getFile = () => Promise.reject(new Error("a handle is shared; no Blob is needed"));
+            try { return await readLoad(bridge, {url: "/m/a"}, arg); } finally { prototype.getFile = getFile; }
+        """,
+            ALL,
+        )
         assert (got["sums"], got["fetchedBytes"]) == (sums(DATA), 0), "a tab that reads does not shut others out"
         run("for (const handle of globalThis.held) handle.close();")
         lab.run("""
@@ -348,6 +366,23 @@ def test_quota_leaves_a_load_that_goes_on_uncached_with_one_warning(lab: Lab) ->
         assert warning.startswith(f"{lab.origin}/m/{name} is not kept: no room in this browser's storage (")
     assert lab.kept() == []
     assert lab.run("return Object.keys(await opfsFiles());") == [], "nothing is left of what was begun"
+
+
+def test_a_file_for_which_there_is_no_room_is_not_begun(lab: Lab) -> None:
+    lab.put("a")
+    got = lab.run(
+        """
+        const {storage, locks} = navigator;
+        const estimate = async () => ({quota: 1000, usage: 100});
+        const fake = {locks, storage: {getDirectory: () => storage.getDirectory(), estimate}};
+        return readLoad(await make({navigator: fake}), {url: "/m/a"}, arg);
+    """,
+        ALL,
+    )
+    assert got["sums"] == sums(DATA)
+    [warning] = got["warnings"]
+    assert warning.endswith("(9000001 bytes are needed, and 900 are free)")
+    assert lab.run("return Object.keys(await opfsFiles());") == []
 
 
 def test_without_a_private_file_system_loads_go_on_and_it_is_said_once(lab: Lab) -> None:

@@ -21,9 +21,10 @@ export function wireStored(find, { client, loaded, announce }) {
     const files = (await client()?.cached().catch(() => [])) ?? []; // a browser without storage has none
     const bytes = files.reduce((sum, file) => sum + file.nbytes, 0);
     section.hidden = files.length === 0;
-    const from = loaded()?.fetched_bytes === 0 && loaded()?.cached_bytes > 0 ? " The model that is loaded came from here." : "";
+    const { fetched_bytes: fetched, cached_bytes: cached } = loaded() ?? {};
+    const from = fetched === 0 && cached > 0 ? " The model that is loaded came from here." : "";
     const count = files.length === 1 ? "1 file" : `${files.length} files`;
-    find("stored-about").textContent = `${megabytes(bytes)} in ${count}, so that they load without a download.${from}`;
+    find("stored-about").textContent = `${megabytes(bytes)} in ${count}: no download the next time.${from}`;
   }
 
   find("forget-stored").addEventListener("click", async () => {
