@@ -43,7 +43,7 @@ class Run(Protocol):
 @dataclass(frozen=True)
 class Logprobs:
     """The log-probability of an id, and the most likely ids with theirs, highest first. Over the whole vocabulary,
-    before temperature and filters, after penalties and masks."""
+    after penalties, before dry, constraint, temperature and filters."""
 
     logprob: float
     top: list[tuple[int, float]]

@@ -23,7 +23,8 @@ class Choice:
     penalized   biases, penalties and bans change the scores first
     dry         so does the table of the DRY penalty
     masked      the mask says which tokens are allowed
-    logprobs    0, or how many of the highest log-probabilities are written beside the token's own
+    logprobs    0, or how many of the highest log-probabilities are written beside the token's own; they are those
+                behind the penalties, but before dry and mask
     """
 
     greedy: bool = True
@@ -66,18 +67,23 @@ def choose(
         best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], state, eps=config.rms_eps)
         ops.advance(best, ids, history, state, *cache.rolled)
         return
-    scores = logits(config, w, cache, x)
+    scores = judged = logits(config, w, cache, x)
     if penalized or dry:
         assert tables is not None, "penalties need the bias table"
-        more = [tables.dry_ids, tables.dry_values] if dry else []
-        scores = ops.penalize(scores, history, state, tables.bias_ids, tables.bias_values, *more)
+        biases = tables.bias_ids, tables.bias_values
+        if penalized and (logprobs or not dry):
+            judged = ops.penalize(scores, history, state, *biases)
+        if dry:
+            scores = ops.penalize(scores, history, state, *biases, tables.dry_ids, tables.dry_values)
+        else:
+            scores = judged
     if masked:
         assert tables is not None, "a mask lies in the tables"
         scores = ops.mask(scores, tables.mask)
     ops.sample(scores, history, state, *cache.rolled)
     if logprobs:
         assert tables is not None, "log-probabilities lie in the tables"
-        ops.logprobs(scores, history, state, tables.logprobs(logprobs), most=logprobs)
+        ops.logprobs(judged, history, state, tables.logprobs(logprobs), most=logprobs)
 
 
 def logits(config: Config, w: Mapping[str, Any], cache: Cache, x: Any) -> Any:

@@ -42,8 +42,9 @@ class Sampling:
     seed                  the same seed, prompt and options give the same tokens; None draws a fresh one
 
     The tokens that came are those of prompt and reply, as far back as the cache's history goes. Penalties change greedy
-    choices too, filters don't. On the GPU the dry penalty comes before the filters, so top_n_sigma measures logits
-    that have it; `HostSampler` applies it behind top_k and top_n_sigma.
+    choices too, filters don't. On the GPU a constraint and the dry penalty come before the filters, so top_n_sigma
+    measures logits that have both behind them; `HostSampler` measures those before and has dry behind top_k and
+    top_n_sigma.
 
     Raises ShapeError, naming the option.
     """
