@@ -171,6 +171,48 @@ def test_sampled_ids_are_those_of_numpy(tiny_model: PythonPage, sampling: Sampli
     assert done["pipelines"] == 0
 
 
+CHOOSING = """
+from webxpu.llm.dry import Dry
+from webxpu.llm.host_sampler import HostSampler
+from webxpu.llm.sampler import Sampling
+
+class Even:
+    def allowed(self, prefix):
+        return range(0, 320, 2) if len(prefix) % 3 else None
+
+def choices():
+    return [
+        {"repetition_penalty": 1.1, "logprobs": 5, "constraint": Even()},
+        {"temperature": 2.0, "seed": 5, "top_n_sigma": 1.0, "repetition_penalty": 1.3, "presence_penalty": 0.2,
+         "frequency_penalty": 0.1, "no_repeat_ngram_size": 2, "logit_bias": {3: 1.0, 4: -float("inf")}, "logprobs": 3},
+        {"temperature": 1.5, "seed": 7, "dry": Dry(2.0), "constraint": Even(), "logprobs": 2},
+        {"sampler": HostSampler(Sampling(temperature=1.5, top_k=50), seed=2**70)},
+    ]
+
+async def chosen(model, prompt):
+    found = []
+    for options in choices():
+        generation = model.generate(prompt, max_tokens=8, stop_ids=[], **options)
+        async for _ in generation:
+            pass
+        found.append([generation.ids, [[one.logprob, one.top] for one in generation.logprobs]])
+    return found
+"""
+
+
+def test_penalties_constraints_and_samplers_choose_numpys_ids(tiny_model: PythonPage) -> None:
+    """The same lines in the page and here."""
+    found = tiny_model.run(f"{CHOOSING}\nreturn await chosen(kept['tiny'], given['prompt'])", prompt=PROMPT)
+    here: dict[str, Any] = {}
+    exec(CHOOSING, here)
+    wanted = tiny.finished(here["chosen"](numpy_engine(tiny.model()[0], tiny.dense(), 256), PROMPT))
+    assert [ids for ids, _ in found] == [ids for ids, _ in wanted]
+    for (_, got), (_, want) in zip(found, wanted, strict=True):
+        assert [[i for i, _ in top] for _, top in got] == [[i for i, _ in top] for _, top in want]
+        assert [own for own, _ in got] == pytest.approx([own for own, _ in want], abs=1e-4)
+    assert [len(got) for _, got in found] == [8, 8, 8, 0]
+
+
 def test_a_conversation_goes_on_from_the_cache(tiny_model: PythonPage) -> None:
     first = generate(tiny_model, PROMPT, max_tokens=20)
     longer = [*PROMPT, *first["ids"], 9, 8, 7]
