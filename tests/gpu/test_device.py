@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from webxpu import ops
 from webxpu.errors import DeviceError, ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
 from webxpu.gpu.kernels import Kernel, Variant
@@ -14,6 +15,7 @@ from webxpu.gpu.op import op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, fold, out, scratch
 from webxpu.gpu.program import bind, encode
 from webxpu.gpu.target import Gpu
+from webxpu.llm.state import State
 
 LIMITS = {
     "maxComputeWorkgroupsPerDimension": 65535,
@@ -133,6 +135,18 @@ def test_reshape_shares_the_buffer_and_checks_the_count(device):
     assert tensor.reshape((3, 2)).shape == tensor.reshape([3, -1]).shape == (3, 2)
     with pytest.raises(ShapeError, match=re.escape("reshape: shape must hold 6 elements of float32[6], got [4, 2]")):
         tensor.reshape(4, 2)
+
+
+def test_a_cache_of_float16_is_only_bytes_and_needs_no_feature(device, bridge):
+    assert "f16" not in device.gpu.features
+    cache = device.tensor(np.zeros((1, 2, 64, 1, 8), np.float16))
+    arrays = np.ones((1, 2, 8), np.float32), np.zeros(1, np.int32), State(capacity=64).to_words()
+    q, pages, state = map(device.tensor, arrays)
+    acc, _ = ops.attend(q, cache, pages, state, parts=1)
+    assert acc.shape == (1, 2, 1, 8)
+    assert cache.nbytes == 2 * 2 * 64 * 8
+    (run,) = [call[1] for call in bridge.calls if call[0] == "run_now"]
+    assert [module["label"] for module in run["modules"]] == ["attend/decode:kv-f16"]
 
 
 def test_an_aligned_slice_is_a_view_and_any_other_a_copy(device):
