@@ -17,9 +17,11 @@
  * | open          | device: options of open_device                 | as info, without a model                        |
  * | load          | source: "https:...", "opfs:...", File or Blob; | as info                                         |
  * |               | device: as for open; options of load           |                                                 |
- * | chat          | messages, options of chat.stream               | {text, prompt_ids, ids, finish_reason,          |
- * |               |                                                | reused_tokens, load_ms, prefill_ms, ...}        |
+ * | chat          | messages, options of chat.stream; in           | {text, prompt_ids, ids, finish_reason,          |
+ * |               | logit_bias -Infinity bans                      | reused_tokens, load_ms, prefill_ms, ...};       |
+ * |               |                                                | stop_string, logprobs, speculation where asked  |
  * | generate      | prompt: text or ids; options of model.generate | the same                                        |
+ * |               | and stop                                       |                                                 |
  * | abort         | target: the id of a chat, generate or load     | none: a reply ends with finish_reason "abort",  |
  * |               |                                                | a load with the error AbortError                |
  * | cached        |                                                | [{url, nbytes, total_bytes, complete}]: files   |

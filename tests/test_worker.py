@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,13 @@ import pytest
 from webxpu import worker
 from webxpu.errors import FormatError
 from webxpu.gpu.target import Gpu
+from webxpu.llm.dry import Dry
+from webxpu.llm.generate import Logprobs
+from webxpu.llm.lookup import Speculation
 from webxpu.llm.source import LoadReport
 from webxpu.stored import StoredFile
+
+HELLO = [{"role": "user", "content": "Hello"}]
 
 
 @dataclass
@@ -53,6 +59,9 @@ class FakeGeneration:
     def __init__(self, prompt, options):
         self.prompt_ids, self.ids, self.options = list(prompt), [], options
         self.finish_reason, self.timings, self.reused_tokens = None, None, 3
+        self.logprobs, self.speculation = [Logprobs(-1.5, [(97, -1.0)])] * options.get("logprobs", 0), None
+        if options.get("prompt_lookup"):
+            self.speculation = Speculation(steps=3, drafted=4, accepted=2)
         self.aborted = False
 
     def abort(self):
@@ -82,7 +91,8 @@ class FakeModel:
         self.freed = self.was_reset = False
 
     def generate(self, ids, **options):
-        return FakeGeneration(ids, {k: v for k, v in options.items() if k in ("max_tokens", "fails")})
+        self.asked = options
+        return FakeGeneration(ids, options)
 
     async def reset(self):
         self.was_reset = True
@@ -211,6 +221,25 @@ def test_a_reply_streams_its_pieces_and_then_its_result(made, message, prompt):
         "reused_tokens": 3,
     }
     assert worker._replies == {}
+
+
+@pytest.mark.parametrize("message", [{"type": "generate", "prompt": "hi"}, {"type": "chat", "messages": HELLO}])
+def test_options_that_json_does_not_know_and_what_they_give(made, message):
+    load()
+    options = {
+        "max_tokens": 8, "stop": ["ba"], "logit_bias": {"5": 1.5, "6": None}, "dry": {"multiplier": 2.0},
+        "logprobs": 1, "prompt_lookup": True,
+    }  # fmt: skip
+    *pieces, last = stream({"id": 1, "options": options, **message})
+    assert "".join(piece["text"] for piece in pieces) == "a"
+    asked = made.models[0].asked
+    assert asked["logit_bias"] == {5: 1.5, 6: -math.inf}
+    assert asked["dry"] == Dry(multiplier=2.0)
+    assert "stop" not in asked
+    value = last["value"]
+    assert (value["finish_reason"], value["stop_string"]) == ("stop", "ba")
+    assert value["logprobs"] == [{"logprob": -1.5, "top": [[97, -1.0]]}]
+    assert value["speculation"] == {"steps": 3, "drafted": 4, "accepted": 2, "switched_off": False}
 
 
 def test_a_reply_that_fails_ends_with_the_error(made):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import traceback
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from typing import Any
 from webxpu.chat.session import Chat, Reply
 from webxpu.errors import ShapeError
 from webxpu.gpu.device import Device, open_device
+from webxpu.llm.dry import Dry
 from webxpu.llm.model import Model, load
 from webxpu.self_check import check
 from webxpu.stored import cached, forget
@@ -125,18 +127,33 @@ async def _load(source: str, device_options: dict[str, Any], options: dict[str, 
 
 
 def _start_reply(message: dict[str, Any]) -> Reply:
-    model = _loaded()
+    model, options = _loaded(), _from_json(message["options"])
     if message["type"] == "chat":
-        return Chat(model).stream(message["messages"], **message["options"])
-    prompt = message["prompt"]
+        return Chat(model).stream(message["messages"], **options)
+    prompt, stop = message["prompt"], options.pop("stop", ())
     ids = model.tokenizer.encode(prompt, add_special=True) if isinstance(prompt, str) else prompt
-    return Reply(model.generate(ids, **message["options"]), model.tokenizer)
+    return Reply(model.generate(ids, **options), model.tokenizer, stop)
+
+
+def _from_json(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a reply as Python has them: JSON knows no keys but texts, no infinity and no Dry."""
+    found = dict(options)
+    if "logit_bias" in found:
+        biases = found["logit_bias"].items()
+        found["logit_bias"] = {int(token): -math.inf if bias is None else bias for token, bias in biases}
+    if isinstance(found.get("dry"), dict):
+        found["dry"] = Dry(**found["dry"])
+    return found
 
 
 def _result(reply: Reply) -> dict[str, Any]:
     facts = {"text": reply.text, "prompt_ids": reply.prompt_ids, "ids": reply.ids, "finish_reason": reply.finish_reason}
     timings = {} if reply.timings is None else asdict(reply.timings)
-    return {**facts, "reused_tokens": reply.reused_tokens, **timings}
+    asked: dict[str, Any] = {"stop_string": reply.stop_string, "logprobs": [asdict(one) for one in reply.logprobs]}
+    more: dict[str, Any] = {name: value for name, value in asked.items() if value}
+    if reply.speculation is not None:
+        more["speculation"] = asdict(reply.speculation)
+    return {**facts, "reused_tokens": reply.reused_tokens, **timings, **more}
 
 
 def _info() -> dict[str, Any]:

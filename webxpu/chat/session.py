@@ -11,7 +11,8 @@ from webxpu.text.stops import StopStrings
 from webxpu.text.stream import TextStream
 
 if TYPE_CHECKING:
-    from webxpu.llm.generate import Generation
+    from webxpu.llm.generate import Generation, Logprobs
+    from webxpu.llm.lookup import Speculation
     from webxpu.llm.model import Model
     from webxpu.llm.timings import Timings
     from webxpu.text.hf_tokenizer import Tokenizer
@@ -27,7 +28,8 @@ class Reply:
 
     text            all text so far
     stop_string     the string of `stop` that ended it, which is not part of the text; or None
-    prompt_ids, ids, reused_tokens, finish_reason, timings   see `webxpu.llm.generate.Generation`
+    prompt_ids, ids, reused_tokens, logprobs, speculation, finish_reason, timings   see
+                    `webxpu.llm.generate.Generation`
 
     Leaving an `async for` early aborts it.
     """
@@ -59,6 +61,14 @@ class Reply:
     @property
     def stop_string(self) -> str | None:
         return self._stops.found
+
+    @property
+    def logprobs(self) -> list[Logprobs]:
+        return self._generation.logprobs
+
+    @property
+    def speculation(self) -> Speculation | None:
+        return self._generation.speculation
 
     @property
     def timings(self) -> Timings | None:
