@@ -244,3 +244,27 @@ def test_the_cache_is_right_after_a_stop_string() -> None:
     again = session.stream(HELLO, max_tokens=20, stop_ids=[])
     assert "".join(read(again)) == text
     assert again.reused_tokens == len(again.prompt_ids) - 1
+
+
+def test_chats_with_a_sequence_each_run_at_once() -> None:
+    engine = numpy_engine(tiny.model()[0], tiny.dense(), 256, sequences=2).engine
+    checkpoint = open_gguf(tiny.header(), Source.parse(tiny.FILE.name))
+    model = Model(engine, checkpoint, tensors={}, owns_device=False, load_ms=5.0)
+    one, two = Chat(model), Chat(model, model.sequence())
+    other = [{"role": "user", "content": "Good morning"}]
+
+    async def drained(reply: Reply) -> str:
+        async for _ in reply:
+            await asyncio.sleep(0)
+        return reply.text
+
+    async def both() -> list[str]:
+        options: dict[str, Any] = {"max_tokens": 12, "stop_ids": []}
+        return await asyncio.gather(drained(one.stream(HELLO, **options)), drained(two.stream(other, **options)))
+
+    texts = asyncio.run(both())
+    again = one.stream([*HELLO, {"role": "assistant", "content": "x"}, *HELLO], max_tokens=2, stop_ids=[])
+    read(again)
+    assert again.reused_tokens > len(HELLO[0]["content"])
+    asyncio.run(model.reset())
+    assert texts == ["".join(read(one.stream(m, max_tokens=12, stop_ids=[]))) for m in (HELLO, other)]

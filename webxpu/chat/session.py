@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from webxpu.llm.generate import Generation, Logprobs
     from webxpu.llm.lookup import Speculation
     from webxpu.llm.model import Model
+    from webxpu.llm.sequence import Sequence as Conversation
     from webxpu.llm.timings import Timings
     from webxpu.text.hf_tokenizer import Tokenizer
 
@@ -112,11 +113,13 @@ class Chat:
         async for piece in chat.stream([{"role": "user", "content": "Hello"}]):
             print(piece, end="")
 
-    Send the whole conversation each time: what the model's cache holds already is not computed again.
+    Send the whole conversation each time: what the model's cache holds already is not computed again. Several chats at
+    once keep their own part of it with a sequence each: `webxpu.Chat(model, model.sequence())`.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, sequence: Conversation | None = None) -> None:
         self.model = model
+        self.sequence = model if sequence is None else sequence
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """The ids that the model is fed for these messages. The template writes its own beginning of text.
@@ -148,7 +151,7 @@ class Chat:
         """
         ids = self.prompt_ids(messages)
         StopStrings(stop)  # a wrong one is refused before anything begins
-        generation = self.model.generate(ids, max_tokens=max_tokens, **options)
+        generation = self.sequence.generate(ids, max_tokens=max_tokens, **options)
         return Reply(generation, self.model.tokenizer, stop)
 
 

@@ -36,7 +36,8 @@ class Ledger:
         """How many leading tokens of a prompt need no work, and how many are evicted then. Never the whole prompt,
         since its last token has to run to give the next one."""
         most = min(len(self.ids), len(prompt) - 1)
-        common = next((i for i in range(most) if self.ids[i] != prompt[i]), most)
+        same = self.ids[:most] == list(prompt[:most])
+        common = most if same else next(i for i in range(most) if self.ids[i] != prompt[i])
         if self.evicted and common < self.evicted + self.sinks:
             return min(common, self.sinks), 0  # what the prompt shares with what lies past the sinks was dropped
         return common, self.evicted
