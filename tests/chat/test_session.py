@@ -29,6 +29,7 @@ class Bytes:
     """A tokenizer whose ids are bytes; 256 is a special token."""
 
     special_ids = frozenset([256])
+    special_names = {}  # noqa: RUF012 (a stand-in)
     strip_left = 0
 
     def encode(self, text: str, *, add_special: bool) -> list[int]:

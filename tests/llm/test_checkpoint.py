@@ -43,7 +43,7 @@ def test_a_hugging_face_folder_is_opened_by_its_address_or_its_configurations(na
     assert found.weights == weights
     assert found.eos_ids == (2,)  # config.json
     assert found.tokenizer is None
-    assert found.no_tokenizer == "tokenizer: the folder has no tokenizer.json"
+    assert found.no_tokenizer == "tokenizer: the folder has neither a tokenizer.json nor a tokenizer.model"
     assert found.template is None
     part = next(iter(weights.values())).parts[0].file
     assert found.source.sibling(part) == Source("url", f"{name}/{part}")

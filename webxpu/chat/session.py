@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webxpu.errors import ShapeError, Unsupported
 from webxpu.llm.reader import Reader
+from webxpu.text.shield import Shield, texts_of
 from webxpu.text.stops import StopStrings
 from webxpu.text.stream import TextStream
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from webxpu.llm.model import Model
     from webxpu.llm.sequence import Sequence as Conversation
     from webxpu.llm.timings import Timings
-    from webxpu.text.hf_tokenizer import Tokenizer
+    from webxpu.text.tokenizers import AnyTokenizer
 
 Message = Mapping[str, Any]
 
@@ -35,7 +36,7 @@ class Reply:
     Leaving an `async for` early aborts it.
     """
 
-    def __init__(self, generation: Generation, tokenizer: Tokenizer, stop: Sequence[str] = ()) -> None:
+    def __init__(self, generation: Generation, tokenizer: AnyTokenizer, stop: Sequence[str] = ()) -> None:
         self.text = ""
         self._generation = generation
         self._stream = TextStream(tokenizer)
@@ -122,7 +123,8 @@ class Chat:
         self.sequence = model if sequence is None else sequence
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
-        """The ids that the model is fed for these messages. The template writes its own beginning of text.
+        """The ids that the model is fed for these messages. The template writes its own beginning of text, and only it
+        writes control tokens: their names in a message are text.
 
         Raises Unsupported where the model's file has no template, and ShapeError for a wrong message.
         """
@@ -130,8 +132,9 @@ class Chat:
             raise Unsupported(
                 "chat: this model's file has no chat template; use model.generate with a prompt of your own"
             )
-        prompt = self.model.template.render(_checked(messages), add_generation_prompt=True)
-        return self.model.tokenizer.encode(prompt, add_special=False)
+        template, checked = self.model.template, _checked(messages)
+        shield = Shield(self.model.tokenizer, [template.source, *texts_of(checked)])
+        return shield.encode(template.render(shield.cover(checked), add_generation_prompt=True))
 
     def stream(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -256,7 +256,11 @@ class _Reader:
         fallback = trainer.get("byte_fallback", (False, 0))[0]
         if fallback:  # some converters write a NUL beside <0x00>, where sentencepiece takes it for unused
             pieces = [Piece(p.text, p.score, PieceType.UNUSED) if p.text == "\0" else p for p in pieces]
-        byte_ids, unk_id = self.checked(pieces, places, ModelType(model_type), fallback)
+
+        def refuse(index: int, rule: str, got: object) -> FormatError:
+            return self.error(places[index], f"pieces[{index}]", rule, got)
+
+        byte_ids, unk_id = checked_pieces(self.name, pieces, ModelType(model_type), fallback, refuse)
         charsmap, charsmap_at = normalizer.get("precompiled_charsmap", (b"", 0))
         return SentencePieceModel(
             name=self.name,
@@ -278,38 +282,50 @@ class _Reader:
             names={role: trainer.get(f"{role}_piece", ("", 0))[0] or usual for role, usual in _NAMES.items()},
         )
 
-    def checked(
-        self, pieces: list[Piece], places: list[int], model_type: ModelType, fallback: bool
-    ) -> tuple[tuple[int, ...], int]:
-        """Ids of the bytes and of the unknown piece, after the checks that need the whole vocabulary."""
-        seen: set[tuple[bool, str]] = set()
-        byte_ids, unk_id = {}, -1
-        for index, (piece, at) in enumerate(zip(pieces, places)):
-            what = f"pieces[{index}]"
-            if "\0" in piece.text:
-                if piece.text == "\0" and piece.type == PieceType.UNUSED:
-                    continue
-                raise self.error(at, what, "without a NUL", ascii(piece.text[:80]))
-            # BPE looks up every type in one table, the others have one for those that texts do not match.
-            key = (model_type != ModelType.BPE and piece.type not in MATCHED, piece.text)
-            if key in seen:
-                raise self.error(at, what, "new", f"{piece.text[:80]!r} a second time")
-            seen.add(key)
-            if piece.type == PieceType.UNKNOWN:
-                if unk_id >= 0:
-                    raise self.error(at, what, "the only unknown piece", f"one beside pieces[{unk_id}]")
-                unk_id = index
-            elif piece.type == PieceType.BYTE:
-                byte = _BYTE_OF_PIECE.get(piece.text)
-                if byte is None or not fallback:
-                    rule = "<0x00> to <0xFF>" if fallback else "of another type in a model without byte_fallback"
-                    raise self.error(at, what, rule, f"the byte piece {piece.text[:80]!r}")
-                byte_ids[byte] = index
-        if fallback and len(byte_ids) != 256:
-            raise FormatError(f"{self.name}: byte_fallback must have 256 byte pieces, got {len(byte_ids)}")
-        if unk_id < 0 and not fallback:
-            raise FormatError(f"{self.name}: a model without byte_fallback must have an unknown piece, got none")
-        return tuple(byte_ids[byte] for byte in range(256) if fallback), unk_id
+
+def checked_pieces(
+    name: str,
+    pieces: Sequence[Piece],
+    model_type: ModelType,
+    fallback: bool,
+    refuse: Callable[[int, str, object], FormatError] | None = None,
+) -> tuple[tuple[int, ...], int]:
+    """Ids of the bytes and of the unknown piece, after the checks that need the whole vocabulary.
+
+    refuse   (index of a piece, rule, got) -> the error
+    """
+
+    def plain(index: int, rule: str, got: object) -> FormatError:
+        return FormatError(f"{name}: pieces[{index}] must be {rule}, got {got}")
+
+    refuse = refuse or plain
+    seen: set[tuple[bool, str]] = set()
+    byte_ids, unk_id = {}, -1
+    for index, piece in enumerate(pieces):
+        if "\0" in piece.text:
+            if piece.text == "\0" and piece.type == PieceType.UNUSED:
+                continue
+            raise refuse(index, "without a NUL", ascii(piece.text[:80]))
+        # BPE looks up every type in one table, the others have one for those that texts do not match.
+        key = (model_type != ModelType.BPE and piece.type not in MATCHED, piece.text)
+        if key in seen:
+            raise refuse(index, "new", f"{piece.text[:80]!r} a second time")
+        seen.add(key)
+        if piece.type == PieceType.UNKNOWN:
+            if unk_id >= 0:
+                raise refuse(index, "the only unknown piece", f"one beside pieces[{unk_id}]")
+            unk_id = index
+        elif piece.type == PieceType.BYTE:
+            byte = _BYTE_OF_PIECE.get(piece.text)
+            if byte is None or not fallback:
+                rule = "<0x00> to <0xFF>" if fallback else "of another type in a model without byte_fallback"
+                raise refuse(index, rule, f"the byte piece {piece.text[:80]!r}")
+            byte_ids[byte] = index
+    if fallback and len(byte_ids) != 256:
+        raise FormatError(f"{name}: byte_fallback must have 256 byte pieces, got {len(byte_ids)}")
+    if unk_id < 0 and not fallback:
+        raise FormatError(f"{name}: a model without byte_fallback must have an unknown piece, got none")
+    return tuple(byte_ids[byte] for byte in range(256) if fallback), unk_id
 
 
 _BYTE_OF_PIECE = {f"<0x{byte:02X}>": byte for byte in range(256)}

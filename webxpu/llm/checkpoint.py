@@ -22,8 +22,8 @@ from webxpu.llm.files import Files
 from webxpu.llm.source import Source
 from webxpu.llm.weights import Weights, rope_factors
 from webxpu.text.gguf_tokenizer import eos_ids
-from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.template import ChatTemplate
+from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_gguf
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Checkpoint:
     architecture: ModuleType
     config: Config
     weights: Weights
-    tokenizer: Tokenizer | None
+    tokenizer: AnyTokenizer | None
     template: ChatTemplate | None
     eos_ids: tuple[int, ...]
     identity: str
@@ -111,7 +111,7 @@ def open_gguf(
     if factors is not None:
         config = config.with_rope_factors(factors)
     weights: Weights = architecture.weights(config, header.tensors)
-    tokenizer, reason = unless_unknown(lambda: Tokenizer.from_gguf(metadata))
+    tokenizer, reason = unless_unknown(lambda: tokenizer_from_gguf(metadata))
     ends = tokenizer.eos_ids if tokenizer else eos_ids(metadata, config.vocab)
     return Checkpoint(
         architecture,
@@ -134,7 +134,7 @@ def vocab_of(header: Gguf) -> int:
     return embedding.shape[0] if embedding is not None and embedding.shape else 0
 
 
-def unless_unknown(make: Callable[[], Tokenizer]) -> tuple[Tokenizer | None, str]:
+def unless_unknown(make: Callable[[], AnyTokenizer]) -> tuple[AnyTokenizer | None, str]:
     """A tokenizer, or None and the reason where it is of a kind that webxpu does not know: ids do without it."""
     try:
         return make(), ""

@@ -14,6 +14,7 @@ from webxpu.llm.files import MAX_TOKENIZER_BYTES, Files
 from webxpu.llm.hf_config import config_from_hf, model_tensors, names_of, vocab_of
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.template import ChatTemplate
+from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_model
 
 WEIGHTS_NAME = "model.safetensors"
 
@@ -62,7 +63,7 @@ async def read_table(files: Files) -> Safetensors:
 class Text:
     """What a folder says about text."""
 
-    def __init__(self, tokenizer: Tokenizer | None, reason: str, template: ChatTemplate | None) -> None:
+    def __init__(self, tokenizer: AnyTokenizer | None, reason: str, template: ChatTemplate | None) -> None:
         self.tokenizer, self.reason, self.template = tokenizer, reason, template
 
     @property
@@ -74,10 +75,16 @@ async def read_text(files: Files) -> Text:
     """The tokenizer and the chat template of a folder; None for those that it lacks."""
     settings = await files.find_json("tokenizer_config.json") or {}
     described = await files.find("tokenizer.json", MAX_TOKENIZER_BYTES)
-    tokenizer, reason = None, "tokenizer: the folder has no tokenizer.json"
+    pieces = None if described else await files.find("tokenizer.model", MAX_TOKENIZER_BYTES)
+    tokenizer: AnyTokenizer | None
     if described is not None:
         text = _decoded(described, "tokenizer.json")
         tokenizer, reason = unless_unknown(lambda: Tokenizer.from_json(text, settings))
+    elif pieces is not None:
+        data = pieces
+        tokenizer, reason = unless_unknown(lambda: tokenizer_from_model(data, settings))
+    else:
+        tokenizer, reason = None, "tokenizer: the folder has neither a tokenizer.json nor a tokenizer.model"
     return Text(tokenizer, reason, await _template(files, settings))
 
 

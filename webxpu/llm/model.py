@@ -19,7 +19,7 @@ from webxpu.llm.source import LoadReport, Source, loading
 from webxpu.llm.weights import allocate, upload
 from webxpu.ops.cache import PAGE_TOKENS
 from webxpu.quant.kv import KV_TYPES
-from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.tokenizers import AnyTokenizer
 
 # Ways in which decode attention splits its keys, so that one row gives a GPU enough workgroups.
 ATTENTION_PARTS = 16
@@ -66,7 +66,7 @@ class Model(Sequence):
         self.loaded = LoadReport(0, 0, ())
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> AnyTokenizer:
         if self._checkpoint.tokenizer is None:
             raise Unsupported(self._checkpoint.no_tokenizer)
         return self._checkpoint.tokenizer

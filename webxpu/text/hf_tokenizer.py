@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from webxpu.errors import FormatError, ShapeError, Unsupported
@@ -22,6 +22,9 @@ TURN_ENDS = frozenset(
 
 # No vocabulary comes near it; a file that claims more would only cost memory.
 MAX_VOCAB = 1 << 22
+
+# Begins the names under which control tokens are in a text whose own names are none. Unicode keeps it for such uses.
+_MARK, _MARK_END = "\ufdd0", "\ufdd1"
 
 _Encode = Callable[[str, bool], list[int]]
 
@@ -51,7 +54,9 @@ class Tokenizer:
         ends = (index for index in sorted(self.special_ids) if self._added[index] in TURN_ENDS)
         self.eos_ids = tuple(dict.fromkeys((*eos_ids, *ends)))
         self.add_bos = add_bos
+        self.special_names = {self._added[index]: index for index in self.special_ids}
         self._encode_plain: _Encode | None = None
+        self._encode_marked: _Encode | None = None
 
     @classmethod
     def from_gguf(cls, metadata: Mapping[str, Any]) -> Tokenizer:
@@ -93,6 +98,13 @@ class Tokenizer:
         if self._encode_plain is None:
             self._encode_plain = _backend(_without_special(self._json))
         return self._encode_plain(text, add_special)
+
+    def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
+        """Ids of texts with control tokens between them, as one text would be: names in the texts are no tokens."""
+        if self._encode_marked is None:
+            self._encode_marked = _backend(_renamed_special(self._json))
+        text = "".join(_mark(p) if isinstance(p, int) else p.replace(_MARK, "\ufffd") for p in parts)
+        return self._encode_marked(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), False)
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token stands for; a control token's are its name. Raises ShapeError for no id."""
@@ -163,6 +175,25 @@ def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
         raise Unsupported("tokenizer: names of control tokens can be plain text only in a BPE vocabulary")
     added = [token for token in tokenizer_json.get("added_tokens", ()) if not token["special"]]
     return {**tokenizer_json, "added_tokens": added}
+
+
+def _mark(token_id: int) -> str:
+    return f"{_MARK}{token_id:x}{_MARK_END}"
+
+
+def _renamed_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tokenizer, whose control tokens have names that no text has."""
+    model, added = dict(tokenizer_json["model"]), tokenizer_json.get("added_tokens", ())
+    # A name of one character may be the only token that the character has.
+    names = {t["content"]: _mark(t["id"]) for t in added if t["special"] and len(t["content"]) > 1}
+    if isinstance(model["vocab"], Mapping):
+        model["vocab"] = {names.get(piece, piece): index for piece, index in model["vocab"].items()}
+    else:
+        model["vocab"] = [[names.get(piece, piece), score] for piece, score in model["vocab"]]
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
+    added = [{**token, "content": names.get(token["content"], token["content"])} for token in added]
+    return {**tokenizer_json, "model": model, "added_tokens": added, "post_processor": None}
 
 
 def _content(token: Any) -> str:

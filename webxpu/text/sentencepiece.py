@@ -5,7 +5,7 @@ A model comes as the bytes of its file; nothing is looked up in other files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from webxpu.errors import ShapeError
 from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
@@ -89,6 +89,24 @@ class SentencePiece:
         if add_special:
             ids[:0] = [self.bos_id] if self.add_bos and self.bos_id is not None else []
             ids += self.eos_ids[:1] if self.add_eos else ()
+        return ids
+
+    @property
+    def special_names(self) -> dict[str, int]:
+        """Control pieces and the unknown one by name."""
+        return {
+            self.pieces[i]: i for i, kind in enumerate(self._types) if kind in (PieceType.CONTROL, PieceType.UNKNOWN)
+        }
+
+    def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
+        """Ids of texts with control pieces between them, as one text would be: names in the texts are no pieces."""
+        ids: list[int] = []
+        final, every = len(parts) - 1, self.prefix_every_span
+        for i, part in enumerate(parts):
+            if isinstance(part, int):
+                ids.append(part)
+            else:
+                ids += [n for _, n in self._pieces_of(_checked(part), every or i == 0, every or i == final)]
         return ids
 
     def encode_pieces(self, text: str, *, parse_special: bool = False) -> list[str]:

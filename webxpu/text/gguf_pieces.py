@@ -1,0 +1,102 @@
+"""SentencePiece vocabularies in GGUF metadata: `tokenizer.ggml.model` = `llama` (BPE by scores) and `t5` (unigram).
+
+https://github.com/ggml-org/llama.cpp/blob/ef035f779276d5f5636a0fd8cbeff6a83d646d2b/src/llama-vocab.cpp
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from webxpu.errors import FormatError
+from webxpu.formats.gguf import metadata_value
+from webxpu.formats.sentencepiece_model import (
+    ModelType,
+    NormalizerSpec,
+    Piece,
+    PieceType,
+    SentencePieceModel,
+    checked_pieces,
+)
+from webxpu.text.gguf_tokenizer import token_id, token_pieces
+from webxpu.text.sentencepiece_normalizer import SPACE_SYMBOL
+
+MODEL_TYPES = {"llama": ModelType.BPE, "t5": ModelType.UNIGRAM}
+_TYPES = {int(kind): kind for kind in PieceType}
+_ROLES = {"unk": "unknown_token_id", "bos": "bos_token_id", "eos": "eos_token_id", "pad": "padding_token_id"}
+
+
+def sentencepiece_model(metadata: Mapping[str, Any], name: str = "tokenizer") -> SentencePieceModel:
+    """The model that metadata of these two kinds describe. Raises FormatError."""
+    kind = MODEL_TYPES[metadata_value(metadata, "tokenizer.ggml.model", str)]
+    pieces = _pieces(metadata)
+    fallback = any(piece.type == PieceType.BYTE for piece in pieces)
+    byte_ids, unk_id = checked_pieces(name, pieces, kind, fallback)
+    unigram = kind is ModelType.UNIGRAM
+
+    def flag(key: str, usual: bool) -> bool:
+        return metadata_value(metadata, f"tokenizer.ggml.{key}", bool, usual)
+
+    return SentencePieceModel(
+        name=name,
+        pieces=tuple(pieces),
+        model_type=kind,
+        normalizer=NormalizerSpec(
+            name="",
+            charsmap=_charsmap(metadata) if unigram else b"",
+            charsmap_at=0,
+            add_dummy_prefix=flag("add_space_prefix", True),
+            remove_extra_whitespaces=flag("remove_extra_whitespaces", False),
+            escape_whitespaces=True,
+        ),
+        treat_whitespace_as_suffix=False,
+        byte_fallback=fallback,
+        byte_ids=byte_ids,
+        unk_id=unk_id,
+        unk_surface=" \u2047 ",
+        names={role: _name(metadata, key, pieces) for role, key in _ROLES.items()},
+    )
+
+
+def _pieces(metadata: Mapping[str, Any]) -> list[Piece]:
+    """Pieces with their scores and types. Of user-defined ones files have the text itself, such as Gemma's runs of
+    spaces; of the others what a text becomes, with its spaces escaped."""
+    texts = token_pieces(metadata)
+    scores = _numbers(metadata, "scores", len(texts), np.zeros(len(texts)), "fiu")
+    types = _numbers(metadata, "token_type", len(texts), np.full(len(texts), PieceType.NORMAL), "iu")
+    if not np.isfinite(scores).all():
+        raise FormatError("tokenizer: tokenizer.ggml.scores must be finite")
+    if not np.isin(types, list(PieceType)).all():
+        raise FormatError(f"tokenizer: tokenizer.ggml.token_type must be 1 to 6, got {types.min()} to {types.max()}")
+    taken = set(texts)
+    pieces = []
+    for text, score, number in zip(texts, scores.tolist(), types.tolist(), strict=True):
+        escaped = text.replace(" ", SPACE_SYMBOL)
+        own = number == PieceType.USER_DEFINED and escaped not in taken
+        if text in ("", "\0"):  # a place that is kept free: nothing matches it
+            pieces.append(Piece("\0", score, PieceType.UNUSED))
+        else:
+            pieces.append(Piece(escaped if own else text, score, _TYPES[number]))
+    return pieces
+
+
+def _numbers(metadata: Mapping[str, Any], key: str, count: int, usual: Any, kinds: str) -> Any:
+    values = metadata.get(f"tokenizer.ggml.{key}", usual)
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in kinds or len(values) != count:
+        raise FormatError(f"tokenizer: tokenizer.ggml.{key} must be {count} numbers, one a token")
+    return values
+
+
+def _charsmap(metadata: Mapping[str, Any]) -> bytes:
+    values = metadata.get("tokenizer.ggml.precompiled_charsmap", np.zeros(0, np.uint8))
+    if not isinstance(values, np.ndarray) or values.dtype.itemsize != 1:
+        raise FormatError("tokenizer: tokenizer.ggml.precompiled_charsmap must be bytes")
+    return values.tobytes()
+
+
+def _name(metadata: Mapping[str, Any], key: str, pieces: list[Piece]) -> str:
+    """The piece of a role, or a name that none has."""
+    index = token_id(metadata, key, len(pieces))
+    return "" if index is None else pieces[index].text
