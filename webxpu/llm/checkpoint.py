@@ -11,8 +11,10 @@ from types import ModuleType
 from typing import Any
 
 from webxpu.errors import Unsupported
+from webxpu.formats.bitgpu import is_bitgpu
 from webxpu.formats.converted import MANIFEST_NAME, ChunkHashes, is_manifest
 from webxpu.formats.gguf import Gguf, read_gguf
+from webxpu.formats.onnx_one_bit import looks_like_onnx
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import FIRST_READ_BYTES, ReadRange
 from webxpu.gpu.seam import Bridge
@@ -58,12 +60,13 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
     """Opens a model by what its files hold:
 
     a GGUF file, of a split model the first part; a Hugging Face folder, by its address with a "/" at the end or that of
-    its config.json; a folder that `webxpu convert` made, by its address or that of its manifest.json.
+    its config.json; a folder that `webxpu convert` made, or one of bitgpu, by its address or that of its manifest.json;
+    an ONNX file with 1-bit weights, whose config.json lies beside it or in the folder above.
 
     Raises FormatError for broken files, with the files that were looked for where a folder lacks one; Unsupported for
     what this version cannot compute; FetchError; ShapeError for what names no source.
     """
-    from webxpu.llm import converted_checkpoint, hf_checkpoint
+    from webxpu.llm import converted_checkpoint, hf_checkpoint, one_bit_checkpoint
 
     where = Source.parse(source)
     files = Files(where, bridge)
@@ -71,6 +74,8 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
         manifest, values = await asyncio.gather(files.find_json(MANIFEST_NAME), files.find_json("config.json"))
         if manifest is not None and is_manifest(manifest):
             return await converted_checkpoint.open_converted(files, manifest)
+        if manifest is not None and is_bitgpu(manifest):
+            return await one_bit_checkpoint.open_bitgpu(files, manifest)
         if values is not None:
             return await hf_checkpoint.open_folder(files, values)
         raise files.incomplete("a config.json or a manifest.json")
@@ -79,8 +84,12 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
         values = await files.find_json(where.name)
         if values is not None and is_manifest(values):
             return await converted_checkpoint.open_converted(files, values)
+        if values is not None and is_bitgpu(values):
+            return await one_bit_checkpoint.open_bitgpu(files, values)
         if values is not None:
             return await hf_checkpoint.open_folder(files, values)
+    if looks_like_onnx(head):
+        return await one_bit_checkpoint.open_onnx(files)
     header = await read_gguf(reader, name=where.name, open_part=lambda name: where.sibling(name).reader(bridge))
 
     def part(name: str) -> ReadRange:
