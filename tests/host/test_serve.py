@@ -228,3 +228,16 @@ def test_a_folder_mounted_under_a_name_is_served_there_and_nothing_beside_it(sit
         assert ask(server, "/chat/").body == b"<!doctype html>chat"
         for path in ("/bridge/../secret.txt", "/bridge/../../secret.txt", "/bridge/index.html", "/a.mjs"):
             assert ask(server, path).status == 404, path
+
+
+def test_a_shared_folder_gives_its_own_files_and_no_others(server, tmp_path):
+    (tmp_path / "m" / "inner").mkdir(parents=True)
+    (tmp_path / "m" / "config.json").write_text("{}")
+    (tmp_path / "m" / "inner" / "deep").write_text("deep")
+    (tmp_path / "secret").write_text("secret")
+    url = server.share(tmp_path / "m")
+    assert url.endswith("/m/")
+    path = urlsplit(url).path
+    assert ask(server, f"{path}config.json").body == b"{}"
+    for name in ("none", "", "inner/deep", "../secret", "%2e%2e/secret", "..%2fsecret", "..%5csecret"):
+        assert ask(server, f"{path}{name}").status == 404

@@ -79,7 +79,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("prompt", help="the text to go on from; with --chat the message to answer")
     run.add_argument("--chat", action="store_true", help="answer as an assistant, with the model's chat template")
     run.add_argument("--max-tokens", type=_positive, default=256, metavar="N", help="stop after N tokens (256)")
-    run.add_argument("--model", metavar="PATH_OR_URL", help="a .gguf file or its address; SmolLM2-135M by default")
+    run.add_argument("--model", metavar="PATH_OR_URL", help="a file or folder, or its address; SmolLM2-135M by default")
     run.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0, the default, is greedy")
     run.add_argument("--seed", type=int, metavar="N", help="makes sampling repeatable")
     run.add_argument("--json", action="store_true", help="print one JSON object instead of the text")

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     local = None
     if options.model is not None and not re.match(r"https?://", options.model):
         local = Path(options.model)
-        if not local.is_file():
+        if not local.exists():
             raise BadModel(f"no file {local}")
     with download_bars() as report:
         site = build_site(report, model=options.model is None)

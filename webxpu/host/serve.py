@@ -107,10 +107,11 @@ class Server:
         return self.url
 
     def share(self, path: Path) -> str:
-        """Serves one file from anywhere; returns its URL, which holds a random token."""
+        """Serves one file from anywhere, or the files of a folder; returns its URL, which holds a random token. That of
+        a folder ends with a "/"."""
         token = secrets.token_urlsafe(16)
-        self._shared[token] = path.resolve(strict=True)
-        return f"{self.url}/shared/{token}/{quote(path.name)}"
+        whole = self._shared[token] = path.resolve(strict=True)
+        return f"{self.url}/shared/{token}/{quote(whole.name)}{'/' if whole.is_dir() else ''}"
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if self.blobs is not None and request.path.startswith("/blobs/"):
@@ -118,7 +119,7 @@ class Server:
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
         if request.path.startswith("/shared/"):
-            path = self._shared.get(request.path.split("/")[2])
+            path = self._find_shared(*request.path.split("/", 4)[2:])
         else:
             path = self._find(request.path)
         if path is None:
@@ -126,6 +127,14 @@ class Server:
         if path.is_dir():
             raise web.HTTPMovedPermanently(f"{quote(request.path)}/")
         return _File(path)
+
+    def _find_shared(self, token: str, _name: str = "", inside: str = "") -> Path | None:
+        """A file that is shared, or one of a folder that is."""
+        path = self._shared.get(token)
+        if path is None or not path.is_dir():
+            return path
+        found = path / inside
+        return found.resolve() if "/" not in inside and "\\" not in inside and found.is_file() else None
 
     def _find(self, url_path: str) -> Path | None:
         """The file or folder a path names. What resolves outside its root (`..`, a symbolic link) is not found."""
