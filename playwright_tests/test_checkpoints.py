@@ -29,8 +29,7 @@ TOKENS = 6
 def on_numpy(folder: Path, prompt: list[int]) -> list[int]:
     """What the reference gives for the same folder."""
     bridge: Any = LocalBridge()
-    with ThreadPoolExecutor() as apart:  # this thread has Playwright's loop
-        found = apart.submit(asyncio.run, open_checkpoint(f"file:{folder}/", bridge)).result()
+    found = asyncio.run(open_checkpoint(f"file:{folder}/", bridge))
 
     def read(info: TensorInfo) -> bytes:
         return bridge.read(Path(found.source.sibling(info.file).place), info.start, info.nbytes)
@@ -63,7 +62,9 @@ def made(kind: str, folder: Path) -> tuple[Path, list[int]]:
 def test_a_folder_is_loaded_and_gives_numpys_ids(
     python: PythonPage, site_server: Server, tmp_path: Path, kind: str
 ) -> None:
-    folder, prompt = made(kind, tmp_path)
+    with ThreadPoolExecutor() as apart:  # this thread has Playwright's loop
+        folder, prompt = apart.submit(made, kind, tmp_path).result()
+        expected = apart.submit(on_numpy, folder, prompt).result()
     answer = python.run(
         """
 model = await webxpu.load(given["url"], context_tokens=64)
@@ -81,7 +82,6 @@ return {"ids": generation.ids, "text": text}
         prompt=prompt,
         tokens=TOKENS,
     )
-    expected = on_numpy(folder, prompt)
     assert len(set(expected)) > 1
     assert answer["ids"] == expected
     assert answer["text"].startswith("tokenizer: the folder has neither") == (kind in ("hugging-face", "bitgpu"))
