@@ -41,6 +41,25 @@ MUTANTS = [
     Mutant(LANES, "size / lanes) + lane / lanes", "size / lanes) + lane", "matvec_q8-130x48", "which row a lane is on"),
     Mutant(LANE_ROWS, "* ROWS;", ";", "matvec_q8-130x48", "rows of a group of lanes do not overlap"),
     Mutant(LANE_ROWS, "if (CHUNK > 8u)", "if (CHUNK > 16u)", "matvec_q8-5x1024", "x of a chunk of 16"),
+    # Planes of rows: where scales lie, and what fills up a row.
+    *(
+        Mutant(f"kernels/_with/{file}.wgsl", *change, case, what)
+        for file, case, what, *change in [
+            ("weights/q8", "matvec-q8-66x1040", "four scales a load", "[row % 4u]", "[row % 2u]"),
+            ("byte_rows", "matvec-q8-7x52", "a row is filled up to 16 codes", "(K + 15u) / 16u", "K / 16u"),
+            ("weights/q4g128", "matvec-q4g128-67x512", "128 columns have one scale", "block / 4u;", "block / 8u;"),
+            ("weights/q4g128", "matvec-q4g128-5x268", "the last group is short", "(K + 127u) / 128u", "K / 128u"),
+            ("nibble_rows", "matvec-q4g128-5x268", "a row is filled up to 32 codes", "(K + 31u) / 32u", "K / 32u"),
+            (
+                "weights/q1g128",
+                "matvec-q1g128-67x384",
+                "four scales a load",
+                "i / 4u % 4u]), 0.0",
+                "i / 8u % 4u]), 0.0",
+            ),
+            ("weights/q1g128", "matvec-q1g128-67x384", "signs of the second half", "(16u * half)", "(0u * half)"),
+        ]
+    ),
     # Blocks of 32, 128 and 256 weights: where codes and scales lie.
     *(
         Mutant(f"kernels/_with/weights/{kind}.wgsl", *change, f"matvec-{kind}-67x512", what)
