@@ -25,11 +25,19 @@ def main(model: str) -> None:
     edges = np.zeros((3, 128), np.float32)
     edges[1, ::2] = -0.0
     edges[2] = 1e7  # past the largest float16
+    # Blocks whose mean rounds to another float16 where it is summed in another order.
+    many = uniform((60_000, 128), 6, amp=0.03)
+    blocks = libgguf.quantize_rows(many, Q1_0)
+    exact = (np.abs(many).astype(np.float64).sum(axis=1) / 128).astype(np.float16)
+    close = many[np.flatnonzero(blocks[:, :2].copy().view(np.float16)[:, 0] != exact)[:12]]
+    print(len(close), "blocks whose sum's order shows")
     np.savez_compressed(
         Path(__file__).with_suffix(".npz"),
         real=real,
         real_blocks=libgguf.quantize_rows(real, Q1_0),
         uniform_blocks=libgguf.quantize_rows(uniform((64, 256), 5), Q1_0),
+        close=close,
+        close_blocks=libgguf.quantize_rows(close, Q1_0),
         edges=edges,
         edge_blocks=libgguf.quantize_rows(edges, Q1_0),
     )

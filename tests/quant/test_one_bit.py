@@ -20,9 +20,10 @@ with np.load(Path(__file__).parent.parent / "goldens" / "q1_0.npz") as file:
     [
         (GOLDEN["real"], GOLDEN["real_blocks"]),
         (uniform((64, 256), 5), GOLDEN["uniform_blocks"]),
+        (GOLDEN["close"], GOLDEN["close_blocks"]),
         (GOLDEN["edges"], GOLDEN["edge_blocks"]),
     ],
-    ids=["real", "uniform", "edges"],
+    ids=["real", "uniform", "close", "edges"],
 )
 def test_the_blocks_are_ggmls_bit_for_bit(rows: np.ndarray, blocks: np.ndarray) -> None:
     np.testing.assert_array_equal(quantize_q1_0(rows), blocks)
