@@ -1,8 +1,9 @@
 // Four logits at once; the loads of x serve all four. The kernel declares what `weights` and `norm` need.
 
-// The row of x after which a token follows. The kernel declares state.
-fn head_row() -> u32 {
-    return clamp(state.rows, 1u, arrayLength(&x) / (K / 4u)) - 1u;
+// The row of x that row `row` of `rows` of the output is for: its own, or where there is but one, that after which a token
+// follows. The kernel declares state.
+fn head_row(row: u32, rows: u32) -> u32 {
+    return select(row, clamp(state.rows, 1u, arrayLength(&x) / (K / 4u)) - 1u, rows == 1u);
 }
 
 struct Four {
@@ -10,20 +11,19 @@ struct Four {
     squares: f32,
 }
 
-// Weight rows row to row + 3, each clamped to the last: the share of one lane of a subgroup, in octets.
-fn four_rows(row: u32, lane: u32, lanes: u32) -> Four {
-    let x_row = head_row();
-    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
+// Columns column to column + 3, each clamped to the last: the share of one lane of a subgroup, in octets.
+fn four_columns(x_row: u32, column: u32, lane: u32, lanes: u32) -> Four {
+    let columns = min(vec4<u32>(column) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
     var sums = vec4<f32>();
     var squares = 0.0;
     for (var i = lane; i < octets(); i += lanes) {
         let octet = load_octet(x_row, i);
         squares += octet.squares;
         sums += vec4<f32>(
-            dot8(rows.x, i, octet.a, octet.b),
-            dot8(rows.y, i, octet.a, octet.b),
-            dot8(rows.z, i, octet.a, octet.b),
-            dot8(rows.w, i, octet.a, octet.b),
+            dot8(columns.x, i, octet.a, octet.b),
+            dot8(columns.y, i, octet.a, octet.b),
+            dot8(columns.z, i, octet.a, octet.b),
+            dot8(columns.w, i, octet.a, octet.b),
         );
     }
     return Four(sums, squares);

@@ -1,7 +1,7 @@
-// with: weights norm activation
-// One thread computes UNITS (1, 2 or 4) gates and their ups of a single token, without a barrier; x is loaded once for
-// all of them.
-// Reference: webxpu/ops/norm_gate_up.py. weights (2 F, K), x (1, K), gain (K,), out (1, F).
+// with: weights norm few_rows activation
+// One thread computes UNITS (1, 2 or 4) gates and their ups of a row of x, without a barrier, which is
+// loaded once for all of them.
+// Reference: webxpu/ops/norm_gate_up.py. weights (2 F, K), x (L, K), gain (K,), out (L, F).
 
 override N: u32;
 override K: u32;
@@ -16,32 +16,33 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let row = (wid.x + wid.y * num.x) * (64u * UNITS) + local;
-    if (row >= N / 2u) {
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&x) / (K / 4u));
+    let column = place.y * (64u * UNITS) + local;
+    if (column >= N / 2u) {
         return;
     }
-    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 64u, 128u, 192u), vec4<u32>(N / 2u - 1u));
+    let columns = min(vec4<u32>(column) + vec4<u32>(0u, 64u, 128u, 192u), vec4<u32>(N / 2u - 1u));
     var gates = vec4<f32>();
     var ups = vec4<f32>();
     var squares = 0.0;
     for (var i = 0u; i < blocks(); i++) {
-        let block = load_block(0u, i);
+        let block = load_block(place.x, i);
         squares += block.squares;
-        gates.x += dot32(rows.x, i, block.gained);
-        ups.x += dot32(rows.x + N / 2u, i, block.gained);
+        gates.x += dot32(columns.x, i, block.gained);
+        ups.x += dot32(columns.x + N / 2u, i, block.gained);
         if (UNITS > 1u) {
-            gates.y += dot32(rows.y, i, block.gained);
-            ups.y += dot32(rows.y + N / 2u, i, block.gained);
+            gates.y += dot32(columns.y, i, block.gained);
+            ups.y += dot32(columns.y + N / 2u, i, block.gained);
         }
         if (UNITS > 2u) {
-            gates.z += dot32(rows.z, i, block.gained);
-            ups.z += dot32(rows.z + N / 2u, i, block.gained);
-            gates.w += dot32(rows.w, i, block.gained);
-            ups.w += dot32(rows.w + N / 2u, i, block.gained);
+            gates.z += dot32(columns.z, i, block.gained);
+            ups.z += dot32(columns.z + N / 2u, i, block.gained);
+            gates.w += dot32(columns.w, i, block.gained);
+            ups.w += dot32(columns.w + N / 2u, i, block.gained);
         }
     }
     let r = root(squares);
     for (var u = 0u; u < UNITS; u++) {
-        out[rows[u]] = activate(KIND, gates[u] * r, 1.0) * (ups[u] * r);
+        out[place.x * (N / 2u) + columns[u]] = activate(KIND, gates[u] * r, 1.0) * (ups[u] * r);
     }
 }

@@ -1,9 +1,9 @@
-// with: weights norm state head
+// with: weights norm few_rows state head
 enable subgroups;
 requires subgroup_id;
-// A workgroup computes 64 logits, a subgroup four of them at a time, and keeps the best, the lowest id on ties.
+// A workgroup computes 64 logits of a row, a subgroup four of them at a time, and keeps the best, the lowest id on ties.
 // Reference: webxpu/ops/norm_head.py, norm_head_argmax. weights (V, K), x (L, K), gain (K,), values and ids
-// (ceil(V / 64),).
+// (ceil(V / 64),) or (L, ceil(V / 64)).
 
 override N: u32;
 override K: u32;
@@ -26,19 +26,22 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let candidate = min(wid.x + wid.y * num.x, arrayLength(&values) - 1u);
+    let candidates = (N + 63u) / 64u;
+    let rows = arrayLength(&values) / candidates;
+    let place = row_of(min(wid.x + wid.y * num.x, arrayLength(&values) - 1u), rows);
+    let x_row = head_row(place.x, rows);
     var best = -0x1.fffffep127f;
-    var id = candidate * 64u;
+    var id = place.y * 64u;
     for (var offset = 0u; offset < 64u; offset += 4u * subgroups) {
         // Subgroups past the workgroup's 64 rows repeat its last four, rows past N repeat the last: equal ones of a higher
         // id do not win.
-        let row = candidate * 64u + min(offset + 4u * subgroup, 60u);
-        let four = four_rows(row, lane, lanes);
+        let column = place.y * 64u + min(offset + 4u * subgroup, 60u);
+        let four = four_columns(x_row, column, lane, lanes);
         let logits = subgroupAdd(four.sums) * root(subgroupAdd(four.squares));
         for (var i = 0u; i < 4u; i++) {
             if (logits[i] > best) {
                 best = logits[i];
-                id = row + i;
+                id = column + i;
             }
         }
     }
@@ -53,7 +56,8 @@ fn main(
             best = select(best, best_values[other], wins);
             id = select(id, best_ids[other], wins);
         }
-        values[candidate] = best;
-        ids[candidate] = i32(id);
+        let at = place.x * candidates + place.y;
+        values[at] = best;
+        ids[at] = i32(id);
     }
 }

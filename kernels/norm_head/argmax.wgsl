@@ -1,4 +1,4 @@
-// One thread picks the best of 64 logits of a row, the lowest id on ties: the second stage after kernel.wgsl or rows.wgsl.
+// One thread picks the best of 64 logits of a row, the lowest id on ties: the second stage after kernel.wgsl.
 // Reference: webxpu/ops/norm_head.py, norm_head_argmax. logits (L, V), values and ids (L, ceil(V / 64)).
 
 override N: u32;

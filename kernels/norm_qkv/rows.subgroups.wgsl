@@ -18,7 +18,7 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let place = row_of(wid.x + wid.y * num.x);
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&x) / (K / 4u));
     let row = place.x;
     let unit = min(place.y * subgroups + subgroup, N / 2u - 1u);
     var sums = vec3<f32>(); // the two rows and the squares

@@ -15,7 +15,7 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let place = row_of(wid.x + wid.y * num.x);
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&x) / (K / 4u));
     let row = place.x;
     let unit = place.y * (64u * UNITS) + local;
     if (unit >= N / 2u) {

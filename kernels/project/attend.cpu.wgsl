@@ -1,8 +1,8 @@
-// with: weights before
-// One thread computes four rows and adds the residual, without a barrier: it multiplies each head's parts by the weights
+// with: weights few_rows before
+// One thread computes four columns of a row and adds the residual, without a barrier: it multiplies each head's parts by the weights
 // first and joins them then. D is a multiple of 32.
-// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
-// (1, H, PARTS) of max and sum, residual (1, N), out (1, N).
+// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (L, H, PARTS, D), stats
+// (L, H, PARTS) of max and sum, residual (L, N), out (L, N).
 
 override N: u32;
 override K: u32;
@@ -14,11 +14,11 @@ override PARTS: u32;
 @group(0) @binding(3) var<storage, read> residual: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-// Four rows against one part of one head; the loads of the part serve all four.
-fn part_dots(rows: vec4<u32>, head: u32, part: u32) -> vec4<f32> {
+// Four columns against one part of one head of a row; the loads of the part serve all four.
+fn part_dots(columns: vec4<u32>, row: u32, head: u32, part: u32) -> vec4<f32> {
     var sums = vec4<f32>();
     for (var block = 0u; block < D / 32u; block++) {
-        let a = ((head * PARTS + part) * (D / 32u) + block) * 8u;
+        let a = (((row * (K / D) + head) * PARTS + part) * (D / 32u) + block) * 8u;
         let x = array<vec4<f32>, 8>(
             acc[a],
             acc[a + 1u],
@@ -30,7 +30,7 @@ fn part_dots(rows: vec4<u32>, head: u32, part: u32) -> vec4<f32> {
             acc[a + 7u],
         );
         let b = head * (D / 32u) + block;
-        sums += vec4<f32>(dot32(rows.x, b, x), dot32(rows.y, b, x), dot32(rows.z, b, x), dot32(rows.w, b, x));
+        sums += vec4<f32>(dot32(columns.x, b, x), dot32(columns.y, b, x), dot32(columns.z, b, x), dot32(columns.w, b, x));
     }
     return sums;
 }
@@ -41,28 +41,31 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let row = ((wid.x + wid.y * num.x) * 16u + local) * 4u;
-    if (row >= N) {
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&acc) / (K / 4u * PARTS));
+    let column = (place.y * 16u + local) * 4u;
+    if (column >= N) {
         return;
     }
-    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
+    let columns = min(vec4<u32>(column) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
     var total = vec4<f32>();
     for (var head = 0u; head < K / D; head++) {
-        var largest = stats[head * PARTS].x;
+        let first = (place.x * (K / D) + head) * PARTS;
+        var largest = stats[first].x;
         for (var part = 1u; part < PARTS; part++) {
-            largest = max(largest, stats[head * PARTS + part].x);
+            largest = max(largest, stats[first + part].x);
         }
         var sums = vec4<f32>();
         var weight = 0.0;
         for (var part = 0u; part < PARTS; part++) {
-            let stat = stats[head * PARTS + part];
+            let stat = stats[first + part];
             let share = exp(stat.x - largest);
             weight += share * stat.y;
-            sums += share * part_dots(rows, head, part);
+            sums += share * part_dots(columns, place.x, head, part);
         }
         total += select(sums / weight, vec4<f32>(), weight == 0.0);
     }
     for (var i = 0u; i < 4u; i++) {
-        out[rows[i]] = before(rows[i]) + total[i];
+        let at = place.x * N + columns[i];
+        out[at] = before(at) + total[i];
     }
 }

@@ -1,10 +1,10 @@
-// with: weights x_quads block joined before
+// with: weights x_quads block joined few_rows before
 enable subgroups;
 requires subgroup_id;
-// A workgroup joins the parts of attention into workgroup memory, then each of its subgroups computes one row and adds
-// the residual. A lane's first weights are asked for before the join, so that both are under way at once.
-// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
-// (1, H, PARTS) of max and sum, residual (1, N), out (1, N).
+// A workgroup joins a row's parts of attention into workgroup memory, then each of its subgroups computes one column and
+// adds the residual. A lane's first weights are asked for before the join, so that both are under way at once.
+// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (L, H, PARTS, D), stats
+// (L, H, PARTS) of max and sum, residual (L, N), out (L, N).
 
 override N: u32;
 override K: u32;
@@ -28,11 +28,13 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N - 1u);
-    let start = before(row);
-    let early = unpack32(row, min(lane, blocks() - 1u));
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&acc) / (K / 4u * PARTS));
+    let row = place.x;
+    let column = min(place.y * subgroups + subgroup, N - 1u);
+    let start = before(row * N + column);
+    let early = unpack32(column, min(lane, blocks() - 1u));
     for (var quad = subgroup * lanes + lane; quad < K / 4u; quad += THREADS) {
-        x[quad] = joined(quad);
+        x[quad] = joined(row * (K / 4u) + quad);
     }
     workgroupBarrier();
     var sum = 0.0;
@@ -49,10 +51,10 @@ fn main(
         sum = dot(products, vec4<f32>(1.0));
     }
     for (var block = lane + lanes; block < blocks(); block += lanes) {
-        sum += dot32(row, block, load_block(block));
+        sum += dot32(column, block, load_block(block));
     }
     let total = subgroupAdd(sum);
     if (lane == 0u) {
-        out[row] = start + total;
+        out[row * N + column] = start + total;
     }
 }

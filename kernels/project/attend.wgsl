@@ -1,8 +1,8 @@
-// with: weights x_quads block joined before
-// A workgroup joins the parts of attention into workgroup memory, then each of its 64 threads computes one row and adds
-// the residual.
-// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (1, H, PARTS, D), stats
-// (1, H, PARTS) of max and sum, residual (1, N), out (1, N).
+// with: weights x_quads block joined few_rows before
+// A workgroup joins a row's parts of attention into workgroup memory, then each of its 64 threads computes one column and
+// adds the residual.
+// Reference: webxpu/ops/project.py, attend_project. weights (N, K) with K = H * D, acc (L, H, PARTS, D), stats
+// (L, H, PARTS) of max and sum, residual (L, N), out (L, N).
 
 override N: u32;
 override K: u32;
@@ -22,17 +22,19 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&acc) / (K / 4u * PARTS));
     for (var quad = local; quad < K / 4u; quad += 64u) {
-        x[quad] = joined(quad);
+        x[quad] = joined(place.x * (K / 4u) + quad);
     }
     workgroupBarrier();
-    let row = (wid.x + wid.y * num.x) * 64u + local;
-    if (row >= N) {
+    let column = place.y * 64u + local;
+    if (column >= N) {
         return;
     }
     var sum = 0.0;
     for (var block = 0u; block < blocks(); block++) {
-        sum += dot32(row, block, load_block(block));
+        sum += dot32(column, block, load_block(block));
     }
-    out[row] = before(row) + sum;
+    let at = place.x * N + column;
+    out[at] = before(at) + sum;
 }

@@ -1,9 +1,9 @@
-// with: weights x_quads block before
+// with: weights x_rows few_rows before
 enable subgroups;
 requires subgroup_id;
-// A subgroup computes one row and adds the residual; a lane takes two blocks of 32 at a time, so that both are loaded
+// A subgroup computes one column of a row and adds the residual; a lane takes two blocks of 32 at a time, so that both are loaded
 // at once.
-// Reference: webxpu/ops/project.py. weights (N, K), x (1, K), residual (1, N), out (1, N). K is a multiple of 4.
+// Reference: webxpu/ops/project.py. weights (N, K), x (L, K), residual (L, N), out (L, N). K is a multiple of 4.
 
 override N: u32;
 override K: u32;
@@ -21,16 +21,18 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let row = min((wid.x + wid.y * num.x) * subgroups + subgroup, N - 1u);
-    let start = before(row);
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&x) / (K / 4u));
+    let row = place.x;
+    let column = min(place.y * subgroups + subgroup, N - 1u);
+    let start = before(row * N + column);
     var sum = 0.0;
     for (var block = lane; block < blocks(); block += 2u * lanes) {
         let second = min(block + lanes, blocks() - 1u);
-        let more = dot32(row, second, load_block(second));
-        sum += dot32(row, block, load_block(block)) + select(0.0, more, block + lanes < blocks());
+        let more = dot32(column, second, load_block(row, second));
+        sum += dot32(column, block, load_block(row, block)) + select(0.0, more, block + lanes < blocks());
     }
     let total = subgroupAdd(sum);
     if (lane == 0u) {
-        out[row] = start + total;
+        out[row * N + column] = start + total;
     }
 }

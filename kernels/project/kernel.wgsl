@@ -1,6 +1,7 @@
-// with: weights x_quads block before
-// One thread computes UNITS (1, 2 or 4) rows and adds the residual, without a barrier; x is loaded once for all of them.
-// Reference: webxpu/ops/project.py. weights (N, K), x (1, K), residual (1, N), out (1, N). K is a multiple of 4.
+// with: weights x_rows few_rows before
+// One thread computes UNITS (1, 2 or 4) columns of a row and adds the residual, without a barrier; x is loaded once for
+// all of them.
+// Reference: webxpu/ops/project.py. weights (N, K), x (L, K), residual (L, N), out (L, N). K is a multiple of 4.
 
 override N: u32;
 override K: u32;
@@ -16,24 +17,26 @@ fn main(
     @builtin(num_workgroups) num: vec3<u32>,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let row = (wid.x + wid.y * num.x) * (64u * UNITS) + local;
-    if (row >= N) {
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&x) / (K / 4u));
+    let column = place.y * (64u * UNITS) + local;
+    if (column >= N) {
         return;
     }
-    let rows = min(vec4<u32>(row) + vec4<u32>(0u, 64u, 128u, 192u), vec4<u32>(N - 1u));
+    let columns = min(vec4<u32>(column) + vec4<u32>(0u, 64u, 128u, 192u), vec4<u32>(N - 1u));
     var sums = vec4<f32>();
     for (var i = 0u; i < blocks(); i++) {
-        let block = load_block(i);
-        sums.x += dot32(rows.x, i, block);
+        let block = load_block(place.x, i);
+        sums.x += dot32(columns.x, i, block);
         if (UNITS > 1u) {
-            sums.y += dot32(rows.y, i, block);
+            sums.y += dot32(columns.y, i, block);
         }
         if (UNITS > 2u) {
-            sums.z += dot32(rows.z, i, block);
-            sums.w += dot32(rows.w, i, block);
+            sums.z += dot32(columns.z, i, block);
+            sums.w += dot32(columns.w, i, block);
         }
     }
     for (var u = 0u; u < UNITS; u++) {
-        out[rows[u]] = before(rows[u]) + sums[u];
+        let at = place.x * N + columns[u];
+        out[at] = before(at) + sums[u];
     }
 }

@@ -40,9 +40,8 @@ def gate_up(weight: Any, rows: slice) -> tuple[Op, Arguments, dict[str, Any]]:
 
 def head(weight: Any, rows: slice) -> tuple[Op, Arguments, dict[str, Any]]:
     gain, x = uniform((K,), 6) + np.float32(1.5), uniform((9, K), 1)[rows]
-    if len(x) > 1:
-        return ops.norm_head_rows, (weight, x, gain), {"eps": 1e-5}
-    return ops.norm_head, (weight, x, gain, State(capacity=64).to_words()), {"eps": 1e-5}
+    op = ops.norm_head_rows if len(x) > 1 else ops.norm_head
+    return op, (weight, x, gain, State(capacity=64).to_words()), {"eps": 1e-5}
 
 
 def best(weight: Any, rows: slice) -> tuple[Op, Arguments, dict[str, Any]]:

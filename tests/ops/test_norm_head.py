@@ -49,10 +49,10 @@ def test_what_does_not_fit_is_named(golden, op):
 
 
 def test_all_rows_give_what_each_gives_alone(golden):
-    weight, x, gain, _ = arguments(golden, 1)
-    logits = ops.norm_head_rows(weight, x, gain, eps=1e-5)
+    weight, x, gain, state = arguments(golden, 1)
+    logits = ops.norm_head_rows(weight, x, gain, state, eps=1e-5)
     np.testing.assert_allclose(logits, golden("head.logits"), rtol=1e-5, atol=1e-6)
-    values, ids = ops.norm_head_rows_argmax(weight, x, gain, eps=1e-5)
+    values, ids = ops.norm_head_rows_argmax(weight, x, gain, state, eps=1e-5)
     for row in range(len(x)):
         alone = ops.norm_head_argmax(*arguments(golden, row + 1), eps=1e-5)
         assert (ids[row].tolist(), ids.dtype) == (alone[1].tolist(), np.int32)
@@ -60,28 +60,33 @@ def test_all_rows_give_what_each_gives_alone(golden):
 
 
 def rows_plan(op, gpu, rows, v=49_152):
-    specs = [Spec((v, 576), "q8_0"), Spec((rows, 576), "float32"), Spec((576,), "float32")]
+    specs = [Spec((v, 576), "q8_0"), Spec((rows, 576), "float32"), Spec((576,), "float32"), Spec((64,), "uint32")]
     return op.plan_of(gpu, *specs, eps=1e-5)[1]
 
 
-def test_a_few_rows_are_one_dispatch_and_their_best_a_second(plain_gpu, wide_gpu):
-    for gpu, name, groups in [(plain_gpu, "rows", 192), (wide_gpu, "rows.subgroups", 768)]:
-        staged = rows_plan(ops.norm_head_rows_argmax, gpu, 9)
-        assert [d.kernel.label for d in staged.dispatches] == [f"norm_head/{name}:q8_0", "norm_head/argmax"]
-        assert [d.grid for d in staged.dispatches] == [(groups, 1, 1), (108, 1, 1)]
-        assert staged.dispatches[0].constants["ROWS"] == 9
-        assert staged.scratch == [Spec((9, 49_152), "float32")]
+def test_a_few_rows_have_the_dispatches_of_one(plain_gpu, wide_gpu):
+    staged = rows_plan(ops.norm_head_rows_argmax, plain_gpu, 9)
+    assert [d.kernel.label for d in staged.dispatches] == ["norm_head/kernel:q8_0", "norm_head/argmax"]
+    assert [d.grid for d in staged.dispatches] == [(9 * 192, 1, 1), (108, 1, 1)]
+    assert staged.scratch == [Spec((9 * 49_152,), "float32")]
+    (fused,) = rows_plan(ops.norm_head_rows_argmax, wide_gpu, 9).dispatches
+    assert (fused.kernel.label, fused.grid) == ("norm_head/argmax.subgroups:q8_0", (9 * 768, 1, 1))
+    for gpu in (plain_gpu, wide_gpu):
         more = rows_plan(ops.norm_head_rows, gpu, 10)
         assert [d.kernel.op for d in more.dispatches][:2] == ["rmsnorm", "matmul"]
-    assert rows_plan(ops.norm_head_rows, wide_gpu, 9, 65_535 * 64 + 1).dispatches[0].grid == (32_768, 2, 1)
+        best = rows_plan(ops.norm_head_rows_argmax, gpu, 10)
+        assert [d.kernel.label for d in best.dispatches][-1] == "norm_head/argmax"
+    assert rows_plan(ops.norm_head_rows, wide_gpu, 9, 65_535 * 64 + 1).dispatches[0].grid == (58_983, 10, 1)
 
 
 def test_the_best_of_no_row_is_refused(golden):
-    weight, x, gain, _ = arguments(golden, 1)
+    weight, x, gain, state = arguments(golden, 1)
     with pytest.raises(ShapeError, match=r"^norm_head_rows_argmax: x must be at least one row, got float32\[0, 12\]"):
-        ops.norm_head_rows_argmax(weight, x[:0], gain, eps=1e-5)
+        ops.norm_head_rows_argmax(weight, x[:0], gain, state, eps=1e-5)
     with pytest.raises(ShapeError, match=r"^norm_head_rows: gain must be float32\[12\], got float32\[11\]"):
-        ops.norm_head_rows(weight, x, gain[1:], eps=1e-5)
+        ops.norm_head_rows(weight, x, gain[1:], state, eps=1e-5)
+    with pytest.raises(ShapeError, match=r"^norm_head_rows: state must be uint32\[64\], got uint32\[63\]"):
+        ops.norm_head_rows(weight, x, gain, state[1:], eps=1e-5)
 
 
 def plan(op, gpu, v=49_152):

@@ -36,7 +36,7 @@ def speculative_step(architecture: Any, config: Config, w: Mapping[str, Any], ca
     """
     ops.draft(cache.history, cache.state)
     x = architecture.forward(config, w, cache, rows=DECODE_ROWS, parts=parts)  # (L,K)
-    values, ids = ops.norm_head_rows_argmax(w["head"], x, w["head_gain"], eps=config.rms_eps)
+    values, ids = ops.norm_head_rows_argmax(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)
     ops.accept(values, ids, cache.history, cache.state)
 
 

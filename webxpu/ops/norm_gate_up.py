@@ -14,7 +14,7 @@ from webxpu.ops._rows import DECODE_ROWS
 from webxpu.ops.activation import KINDS, activation, check_kind
 from webxpu.ops.matmul import linear
 from webxpu.ops.norm_qkv import check_norm
-from webxpu.ops.project import entry_of, rows_of, subgroups_of, units_of
+from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import weight_part
 
@@ -88,11 +88,11 @@ def _(
         c.call(glu, both, into=[out(0)], kind=kind)
         return c.plan()
     n, k = weight.shape
-    kernel = resolve(gpu, "norm_gate_up", entry_of("kernel", rows), weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps, **rows_of(rows)}
+    kernel = resolve(gpu, "norm_gate_up", weights=weight_part(weight.dtype, weight.shape))
+    constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps}
     if kernel.features:
         columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)
         columns = WORKGROUP * units_of(gpu, 4)
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // 2 // columns)))])
+    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(rows * -(-n // 2 // columns)))])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.gpu.kernels import Kernel, resolve
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec, arg, compose, fold, out, scratch
 from webxpu.gpu.target import Gpu
@@ -87,13 +87,15 @@ def _(weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> tuple[Sp
     return Spec((candidates,), "float32"), Spec((candidates,), "int32")
 
 
-def _logits(gpu: Gpu, kernel: Kernel, weight: Spec, eps: float, place: Binding) -> Dispatch:
+def _logits(gpu: Gpu, weight: Spec, rows: int, eps: float, place: Binding) -> Dispatch:
     n, k = weight.shape
+    kernel = resolve(gpu, "norm_head", weights=weight_part(weight.dtype, weight.shape))
     constants = {"N": n, "K": k, "EPS": eps}
-    rows = PORTABLE_ROWS
+    columns = PORTABLE_ROWS
     if kernel.features:
-        constants["THREADS"], rows = threads(gpu), CANDIDATE_ROWS
-    return Dispatch(kernel, constants, [arg(0), arg(1), arg(2), place, arg(3, "uniform")], fold(-(-n // rows)))
+        constants["THREADS"], columns = threads(gpu), CANDIDATE_ROWS
+    bindings = [arg(0), arg(1), arg(2), place, arg(3, "uniform")]
+    return Dispatch(kernel, constants, bindings, fold(rows * -(-n // columns)))
 
 
 def threads(gpu: Gpu) -> int:
@@ -104,22 +106,23 @@ def threads(gpu: Gpu) -> int:
 
 @norm_head.plan
 def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Plan:
-    kernel = resolve(gpu, "norm_head", weights=weight_part(weight.dtype, weight.shape))
-    return Plan([_logits(gpu, kernel, weight, eps, out(0))])
+    return Plan([_logits(gpu, weight, 1, eps, out(0))])
 
 
 @norm_head_argmax.plan
 def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Plan:
-    part = weight_part(weight.dtype, weight.shape)
-    kernel = resolve(gpu, "norm_head", "argmax", weights=part)
+    return _argmax(gpu, weight, 1, eps, outputs[0].size)
+
+
+def _argmax(gpu: Gpu, weight: Spec, rows: int, eps: float, candidates: int) -> Plan:
+    kernel = resolve(gpu, "norm_head", "argmax", weights=weight_part(weight.dtype, weight.shape))
     n, k = weight.shape
-    candidates = outputs[0].size
     if kernel.features:
         constants = {"N": n, "K": k, "EPS": eps, "THREADS": threads(gpu)}
         bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
         return Plan([Dispatch(kernel, constants, bindings, fold(candidates))])
-    first = _logits(gpu, resolve(gpu, "norm_head", weights=part), weight, eps, scratch(0))
-    return Plan([first, _best(gpu, n, candidates, scratch(0, "read"))], [Spec((n,), "float32")])
+    first = _logits(gpu, weight, rows, eps, scratch(0))
+    return Plan([first, _best(gpu, n, candidates, scratch(0, "read"))], [Spec((rows * n,), "float32")])
 
 
 def _best(gpu: Gpu, n: int, candidates: int, logits: Binding) -> Dispatch:
@@ -130,12 +133,13 @@ def _best(gpu: Gpu, n: int, candidates: int, logits: Binding) -> Dispatch:
 
 
 @op
-def norm_head_rows(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
+def norm_head_rows(weight: Any, x: Any, gain: Any, state: Any, *, eps: float) -> Any:
     """`linear(rmsnorm(x, gain), weight)`: the logits after every row.
 
     weight   (V, K) float32 or Blocks
     x        (L, K) float32, K a multiple of 4
     gain     (K,) float32, the norm's weight
+    state    (64,) uint32, of which nothing counts: `norm_head`'s kernel has it
     eps      added to the norm's mean of squares
     returns  (L, V) float32, summed in float64 (float32 on the GPU)
 
@@ -145,29 +149,25 @@ def norm_head_rows(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
 
 
 @norm_head_rows.spec
-def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Spec:
+def _(weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Spec:
     check_norm("norm_head_rows", x, gain, weight)
+    check_state("norm_head_rows", state)
     return Spec((x.shape[0], weight.shape[0]), "float32")
 
 
 @norm_head_rows.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Plan:
-    rows, (n, k) = x.shape[0], weight.shape
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Plan:
+    rows = x.shape[0]
     if not 1 <= rows <= DECODE_ROWS:
         c = compose(gpu, weight, x, gain)
         (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
         c.call(linear, normed, c.args[0], into=[out(0)])
         return c.plan()
-    kernel = resolve(gpu, "norm_head", "rows", weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, "EPS": eps, "ROWS": rows}
-    columns = PORTABLE_ROWS
-    if kernel.features:
-        constants["THREADS"], columns = threads(gpu), CANDIDATE_ROWS
-    return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), out(0)], fold(-(-n // columns)))])
+    return Plan([_logits(gpu, weight, rows, eps, out(0))])
 
 
 @op
-def norm_head_rows_argmax(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
+def norm_head_rows_argmax(weight: Any, x: Any, gain: Any, state: Any, *, eps: float) -> Any:
     """The best token of every 64 of `norm_head_rows`' logits, which are not kept; `accept` picks the best of those.
 
     The arguments are those of `norm_head_rows`.
@@ -176,20 +176,23 @@ def norm_head_rows_argmax(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
 
     Up to L == 9 a GPU gives each row the bits of `norm_head_argmax`. Raises ShapeError.
     """
-    return _candidates(norm_head_rows(weight, x, gain, eps=eps))
+    return _candidates(norm_head_rows(weight, x, gain, state, eps=eps))
 
 
 @norm_head_rows_argmax.spec
-def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> tuple[Spec, Spec]:
+def _(weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> tuple[Spec, Spec]:
     check_norm("norm_head_rows_argmax", x, gain, weight)
+    check_state("norm_head_rows_argmax", state)
     check(x.shape[0] >= 1, "norm_head_rows_argmax", "x", "at least one row", x)
     shape = (x.shape[0], -(-weight.shape[0] // CANDIDATE_ROWS))
     return Spec(shape, "float32"), Spec(shape, "int32")
 
 
 @norm_head_rows_argmax.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Plan:
-    c = compose(gpu, weight, x, gain)
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, state: Spec, *, eps: float) -> Plan:
+    if x.shape[0] <= DECODE_ROWS:
+        return _argmax(gpu, weight, x.shape[0], eps, outputs[0].size)
+    c = compose(gpu, weight, x, gain, state)
     (logits,) = c.call(norm_head_rows, *c.args, eps=eps)
     c.dispatches.append(_best(gpu, weight.shape[0], outputs[0].size, scratch(logits.binding.index, "read")))
     return c.plan()

@@ -69,25 +69,15 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec
         c.call(elementwise, product, c.args[2], into=[out(0)], kind="add")
         return c.plan()
     n, k = weight.shape
-    kernel = resolve(gpu, "project", entry_of("kernel", rows), weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, **rows_of(rows), "ADDS": int(residual is not None)}
+    kernel = resolve(gpu, "project", weights=weight_part(weight.dtype, weight.shape))
+    constants = {"N": n, "K": k, "ADDS": int(residual is not None)}
     if kernel.features:
         columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)
         columns = PORTABLE_THREADS * constants["UNITS"]
     bindings = [arg(0), arg(1), arg(1 if residual is None else 2), out(0)]
-    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // columns)))])
-
-
-def entry_of(entry: str, rows: int) -> str:
-    """The entry for a number of rows: `rows` kernels have each row's sums in the order of the kernel for one."""
-    return entry if rows == 1 else "rows" if entry == "kernel" else f"{entry}_rows"
-
-
-def rows_of(rows: int) -> dict[str, int]:
-    """The constant that such an entry takes."""
-    return {} if rows == 1 else {"ROWS": rows}
+    return Plan([Dispatch(kernel, constants, bindings, fold(rows * -(-n // columns)))])
 
 
 def subgroups_of(gpu: Gpu, threads: int) -> int:
@@ -127,18 +117,15 @@ def _(weight: Spec, acc: Spec, stats: Spec, residual: Spec | None = None) -> Spe
 def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec, residual: Spec | None = None) -> Plan:
     n, k = weight.shape
     rows, _, parts, d = acc.shape
-    kernel = resolve(gpu, "project", entry_of("attend", rows), weights=weight_part(weight.dtype, weight.shape))
+    kernel = resolve(gpu, "project", "attend", weights=weight_part(weight.dtype, weight.shape))
     on_cpu = kernel.variant.target == "cpu"
-    at_once = gpu.limits["maxComputeWorkgroupStorageSize"] // (k * 4) if k else 0
-    fits = d % BLOCK == 0 if on_cpu else at_once >= 1
+    fits = d % BLOCK == 0 if on_cpu else 0 < k * 4 <= gpu.limits["maxComputeWorkgroupStorageSize"]
     if not 1 <= rows <= DECODE_ROWS or not fits:
         c = compose(gpu, weight, acc, stats, *([residual] if residual else []))
         (joined,) = c.call(attend_combine, c.args[1], c.args[2])
         c.call(project, c.args[0], joined, *c.args[3:], into=[out(0)])
         return c.plan()
-    constants = {"N": n, "K": k, "D": d, "PARTS": parts, **rows_of(rows), "ADDS": int(residual is not None)}
-    if rows > 1 and not on_cpu:
-        constants["AT_ONCE"] = min(rows, at_once)
+    constants = {"N": n, "K": k, "D": d, "PARTS": parts, "ADDS": int(residual is not None)}
     columns = subgroups_of(gpu, ATTEND_THREADS) if kernel.features else PORTABLE_THREADS
     bindings = [arg(0), arg(1), arg(2), arg(2 if residual is None else 3), out(0)]
-    return Plan([Dispatch(kernel, constants, bindings, fold(-(-n // columns)))])
+    return Plan([Dispatch(kernel, constants, bindings, fold(rows * -(-n // columns)))])
