@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup chat test test-torch test-gemma mutants docs check wheel clean
+.PHONY: help setup chat test test-models test-torch test-gemma mutants docs check wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -33,6 +33,7 @@ endef
 help:
 	@echo "make chat        a chat page on this machine, with a real model on the GPU of your browser"
 	@echo "make test        all checks and tests"
+	@echo "make test-models the real model in every weight type and with every cache; CHROME_FLAGS may name a GPU"
 	@echo "make test-torch  random comparisons with PyTorch, transformers and librosa, in $(TORCH_VENV)"
 	@echo "make test-gemma  a real second model, Gemma 3 270M, in NumPy and on the GPU; it fetches 253 MB"
 	@echo "make mutants     breaks each guard on purpose and asks whether a case notices; OPS='softmax rope' for some"
@@ -80,6 +81,10 @@ check: $(VENV)/.ready
 test: setup check
 	$(BIN)/pytest tests
 	$(BIN)/pytest playwright_tests
+
+# On SwiftShader some minutes, on a GPU one.
+test-models: setup
+	$(BIN)/pytest playwright_tests/models -m "models or not models"
 
 # An environment of its own: PyTorch and what comes with it are larger than all the rest.
 $(TORCH_VENV)/.ready: pyproject.toml

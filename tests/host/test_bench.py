@@ -86,13 +86,15 @@ def test_the_tables_say_what_was_measured():
     speed = {"tokens": 128, "tokens_per_s": 1234.5, "spread": 0.04, "gpu_ms": 0.75, "dispatches": 153}
     speed |= {"weight_bytes": 105_400_000, "of_weights": 0.0321, "of_dispatches": 0.7}
     found = {
-        "device": "NVIDIA H200", "browser": "Chrome 140", "model": "m.gguf", "read_bytes_s": 4.05e12, "load_ms": 900.0,
+        "device": "NVIDIA H200", "browser": "Chrome 140", "model": "m.gguf", "kv": "q8",
+        "read_bytes_s": 4.05e12, "load_ms": 900.0,
         "weight_bytes": {"float32": 100, "q4_1": 105_400_000},
         "prefill": [{**speed, "tokens": 512}], "decode": {**speed, "tokens_per_s": 98.76},
         "kernels": [{"kernel": "head", "dispatches": 2, "ms": 0.5, "bytes": 10**9}],
     }  # fmt: skip
     assert headline(found) == (
-        "NVIDIA H200, Chrome 140: reads 4,050 GB/s\nm.gguf: 105.4 MB of weights (q4_1, float32), loaded in 0.9 s"
+        "NVIDIA H200, Chrome 140: reads 4,050 GB/s\n"
+        "m.gguf: 105.4 MB of weights (q4_1, float32), q8 cache, loaded in 0.9 s"
     )
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(speeds_table(found), kernels_table(found))

@@ -30,6 +30,8 @@ from webxpu.host.site import build_site
 
 # Room for the longest prompt and for what is decoded.
 CONTEXT_TOKENS = 1024
+# Columns of the tables where nobody looks at them in a terminal.
+WIDTH = 140
 # Kernels of a decoded token that the table shows.
 MOST_KERNELS = 12
 
@@ -50,6 +52,8 @@ def bench_model(options: argparse.Namespace) -> int:
         site = build_site(report, model=named is None and options.synthetic is None)
     found = asyncio.run(_bench(options, named, site))
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
     console.print(headline(found))
     console.print(speeds_table(found))
     console.print(kernels_table(found))
@@ -92,11 +96,12 @@ async def _bench(options: argparse.Namespace, named: str | None, site: Path) -> 
                 url = opened.server.share(_written(folder, options.synthetic, options.type))
             report = stack.enter_context(download_bars("loading"))
             await opened.page.expose_function("webxpuProgress", lambda done, total: report(label, done, total))
-            job = {"url": url, "load": {"context_tokens": CONTEXT_TOKENS, "cache": False}, "options": {}}
+            load = {"context_tokens": CONTEXT_TOKENS, "kv": options.kv, "cache": False}
+            job = {"url": url, "load": load, "options": {}}
             answer = await opened.page.evaluate("job => webxpuBench(job)", job)
             if "error" in answer:
                 raise page_error(answer["error"], label)
-            return {**_about(opened), "model": label, **answer["result"]}
+            return {**_about(opened), "model": label, "kv": options.kv, **answer["result"]}
 
 
 def _written(folder: Path, name: str, type_name: str) -> Path:
@@ -119,11 +124,12 @@ def _about(opened: OpenPage) -> dict[str, Any]:
 
 def headline(found: Mapping[str, Any]) -> str:
     """The line above the tables: where, what, and against which ceiling."""
-    weights = sum(found["weight_bytes"].values())
+    size = sum(found["weight_bytes"].values())
     types = ", ".join(sorted(found["weight_bytes"], key=found["weight_bytes"].__getitem__, reverse=True))
     return (
         f"{found['device']}, {found['browser']}: reads {found['read_bytes_s'] / 1e9:,.0f} GB/s\n"
-        f"{found['model']}: {weights / 1e6:,.1f} MB of weights ({types}), loaded in {found['load_ms'] / 1e3:.1f} s"
+        f"{found['model']}: {size / 1e6:,.1f} MB of weights ({types}), {found['kv']} cache, "
+        f"loaded in {found['load_ms'] / 1e3:.1f} s"
     )
 
 

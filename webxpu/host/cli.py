@@ -9,6 +9,7 @@ from pathlib import Path
 
 from webxpu.host import exits
 from webxpu.host.browser import ADAPTERS
+from webxpu.quant.kv import KV_TYPES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,6 +101,7 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
         "--synthetic", metavar="NAME", help="a model with random weights in the shape of NAME, such as qwen3-1.7b"
     )
     bench.add_argument("--type", metavar="TYPE", help="of a synthetic model's weights, such as q1_0 or q4_k")
+    bench.add_argument("--kv", choices=KV_TYPES, default="f32", help="how a model's cache keeps its numbers (f32)")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write what was measured as JSON")
     _add_adapter(bench)
 

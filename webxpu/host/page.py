@@ -66,12 +66,16 @@ def model_url(opened: OpenPage, model: str | None) -> str:
         return f"{opened.server.url}/models/{read_lock()[DEFAULT_MODEL].file}"
     if _is_address(model):
         return model
-    path = Path(model)
+    return served(opened.server, Path(model))
+
+
+def served(server: Server, path: Path) -> str:
+    """Serves a file or a folder from anywhere; its address, a folder's with a "/" at the end."""
     if not path.is_dir():
-        return opened.server.share(path)
+        return server.share(path)
     token = secrets.token_urlsafe(16)
-    opened.server.mounts[token] = path.resolve()
-    return f"{opened.server.url}/{token}/"
+    server.mounts[token] = path.resolve()
+    return f"{server.url}/{token}/"
 
 
 def _is_address(model: str) -> bool:
