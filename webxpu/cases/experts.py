@@ -52,7 +52,7 @@ def _name(type_name: str, sizes: tuple[int, ...]) -> str:
 _TYPED = [
     *((t, (2, 2, 3, 33, 64)) for t in MANY_CASES),
     *(("f32", sizes) for sizes in _SIZES),
-    *((t, (2, 2, 3, 5, 44)) for t in ("f16", "bf16")),
+    *((t, (2, 2, 3, 5, k)) for t in ("f16", "bf16") for k in (40, 44)),
     ("q4_k", (2, 2, 3, 33, 256)),
 ]
 
