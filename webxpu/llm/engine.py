@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from webxpu.gpu.device import Device
+from webxpu.llm.batch import Lane
 from webxpu.llm.cache import Cache
 from webxpu.llm.chunks import plan_chunks
 from webxpu.llm.config import Config
@@ -30,6 +31,7 @@ class Engine:
     identity  a hash of the model, which snapshots name
     turn      held while somebody places a sequence on the GPU
     active    the generation whose sequence is there and whose loop runs
+    lanes     where sequences lie that are decoded together, by their number
     """
 
     def __init__(self, config: Config, device: Device, cache: Cache, programs: Programs, *, identity: str = "") -> None:
@@ -41,6 +43,7 @@ class Engine:
         self.pool = PagePool(int(cache.layers[0].shape[0]))
         self.turn = asyncio.Lock()
         self.active: Generation | None = None
+        self.lanes: dict[int, list[Lane]] = {}
         self._spare: list[Any] = []
 
     def ledger(self) -> Ledger:

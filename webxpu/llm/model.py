@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Ids
 from typing import Any
 
 from webxpu.errors import ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
+from webxpu.llm.batch import Together
 from webxpu.llm.cache import Cache
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.config import Config
 from webxpu.llm.engine import Engine
+from webxpu.llm.generate import checked_ids
 from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
-from webxpu.llm.sampler import check_whole
+from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import LoadReport, Source, loading
 from webxpu.llm.weights import allocate, upload
@@ -76,6 +79,34 @@ class Model(Sequence):
         pages of the cache: `load(..., sequences=n)` makes room for n of full length, and where there is less, the one
         that was used least recently is fed anew the next time."""
         return Sequence(self.engine, stop_ids=self.eos_ids, load_ms=self.load_ms)
+
+    def generate_together(
+        self,
+        prompts: Ids[Ids[int]],
+        *,
+        max_tokens: int | None = None,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        seed: int | None = None,
+        stop_ids: Ids[int] | None = None,
+    ) -> Together:
+        """The ids that follow 2 to 8 prompts, decoded together: `async for index, ids in model.generate_together(...)`.
+        Each prompt's are those that `generate` gives for it alone; weights are read once for all of them.
+
+        The options are those of `generate`, the same for all; a seed too. The cache must hold all prompts with their
+        replies: `load(..., sequences=n)` makes room for n of full length. Raises ShapeError and ContextOverflow.
+        """
+        if max_tokens is not None:
+            check_whole("generate_together", "max_tokens", max_tokens, 1)
+        return Together(
+            self.engine,
+            [checked_ids(ids, self.config.vocab, "generate_together") for ids in prompts],
+            sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
+            max_tokens=max_tokens,
+            stop_ids=self.eos_ids if stop_ids is None else stop_ids,
+        )
 
     @property
     def capabilities(self) -> dict[str, Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from webxpu.gpu.device import Device
 from webxpu.gpu.program import Program
 from webxpu.llm import head
+from webxpu.llm.batch import Lane
+from webxpu.llm.batch import step as step_together
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.head import Choice
@@ -109,6 +112,11 @@ class Programs:
     def after(self, rows: int, choice: Choice | None) -> Program:
         """The end of a prefill for a choice, or for one that the host makes."""
         return self.logits(rows) if choice is None else self.choose(rows, choice)
+
+    def together(self, lanes: Sequence[Lane]) -> Program:
+        """One step of several sequences. For each number of them there is one set of lanes."""
+        body = partial(step_together, self._config, self._weights, lanes, parts=self._parts)
+        return self._get(("together", len(lanes)), f"decode {len(lanes)} together", body).program
 
     def output_of(self, program: Program) -> Any:
         """What the function behind a program returned."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from webxpu.gpu.kernels import Kernel, resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Binding, Composition, Dispatch, Plan, Spec, Value, arg, fold, out
+from webxpu.gpu.plan import Binding, Composition, Dispatch, Plan, Spec, Value, arg, compose, fold, out
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops._rows import DECODE_ROWS
@@ -316,3 +316,36 @@ def _few_rows(
         pairs_per_group = WORKGROUP * units_of(gpu, 2)
     grid = fold(x.shape[0] * -(-n // 2 // pairs_per_group))
     return Dispatch(kernel, constants, [arg(0), arg(1), arg(2), *places], grid)
+
+
+@op
+def project_qkv(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
+    """`linear(rmsnorm(x, gain), weight)`: what `norm_qkv` gives to `rope_write`, for rows of different sequences.
+
+    weight   (N, K) float32 or Blocks
+    x        (L, K) float32, K a multiple of 4
+    gain     (K,) float32, the norm's weight
+    eps      added to the norm's mean of squares
+    returns  (L, N) float32, summed in float64 (float32 on the GPU)
+
+    Up to L == 9 a GPU sums each row as `norm_qkv` does. Raises ShapeError.
+    """
+    return linear(rmsnorm(x, gain, eps=eps), weight)
+
+
+@project_qkv.spec
+def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Spec:
+    check_norm("project_qkv", x, gain, weight)
+    check(weight.shape[0] % 2 == 0, "project_qkv", "weight", "(N, K) with N even", weight)
+    return Spec((x.shape[0], weight.shape[0]), "float32")
+
+
+@project_qkv.plan
+def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Plan:
+    if x.shape[0] <= DECODE_ROWS:
+        kernel = resolve(gpu, "norm_qkv", "rows", weights=weight_part(weight.dtype, weight.shape))
+        return Plan([_few_rows(gpu, kernel, weight, x, eps, {}, [out(0)])])
+    c = compose(gpu, weight, x, gain)
+    (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
+    c.call(linear, normed, c.args[0], into=[out(0)])
+    return c.plan()

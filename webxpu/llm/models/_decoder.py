@@ -92,30 +92,45 @@ def forward(config: Config, w: Mapping[str, Any], cache: Cache, *, rows: int, pa
     x = ops.embed(w["embedding"], cache.history, cache.state, rows=rows, scale=config.embedding_scale)  # (L,K)
     for i in range(config.layers):
         x = _attention(config, w, cache, i, x, parts)
-        x = (_experts if config.experts else _feed_forward)(config, w, i, x)
+        x = feed_forward(config, w, i, x)
     return x
 
 
 def _attention(c: Config, w: Mapping[str, Any], cache: Cache, i: int, x: Any, parts: int) -> Any:
     kv, pages, state, table = cache.layers[i], cache.pages, cache.state, cache.tables[i]
-    extra = w.get(f"{i}.qkv_bias"), w.get(f"{i}.q_gain"), w.get(f"{i}.k_gain")
-    how: dict[str, Any] = {
-        "heads": c.heads, "kv_heads": c.kv_heads, "eps": c.rms_eps, "pairs": c.rope_pairs, "keys": cache.keys,
-    }  # fmt: skip
+    extra, how = rope_options(c, w, cache, i)
     gain, projections = w[f"{i}.attention_gain"], runs(w, f"{i}.qkv")
     if len(projections) == 1:
         q = ops.norm_qkv(projections[0], x, gain, table, kv, pages, state, *extra, **how)  # (L,H,D)
     else:
-        qkv = _joined(projections, x, gain, c.rms_eps)
+        qkv = joined(projections, x, gain, c.rms_eps)
         q = ops.rope_write(qkv, table, kv, pages, state, *extra, **how)
     acc, stats = ops.attend(
         q, kv, pages, state, table if cache.keys == "unroped" else None,
         parts=parts, scale=c.attention_scale, window=c.window(i), pairs=c.rope_pairs,
     )  # fmt: skip
+    return attention_out(c, w, i, acc, stats, x)
+
+
+def rope_options(c: Config, w: Mapping[str, Any], cache: Cache, i: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The last arguments of `rope_write` and its options."""
+    extra = w.get(f"{i}.qkv_bias"), w.get(f"{i}.q_gain"), w.get(f"{i}.k_gain")
+    return extra, {
+        "heads": c.heads, "kv_heads": c.kv_heads, "eps": c.rms_eps, "pairs": c.rope_pairs, "keys": cache.keys,
+    }  # fmt: skip
+
+
+def attention_out(c: Config, w: Mapping[str, Any], i: int, acc: Any, stats: Any, x: Any) -> Any:
+    """x plus the output projection of what `attend` returned."""
     if not c.post_norms:
         return ops.attend_project(w[f"{i}.attention_out"], acc, stats, x)  # (L,K)
     y = ops.attend_project(w[f"{i}.attention_out"], acc, stats)
     return ops.norm_add(y, w[f"{i}.attention_out_gain"], x, eps=c.rms_eps)
+
+
+def feed_forward(c: Config, w: Mapping[str, Any], i: int, x: Any) -> Any:
+    """x plus layer i's feed-forward part."""
+    return (_experts if c.experts else _feed_forward)(c, w, i, x)
 
 
 def _feed_forward(c: Config, w: Mapping[str, Any], i: int, x: Any) -> Any:
@@ -123,13 +138,13 @@ def _feed_forward(c: Config, w: Mapping[str, Any], i: int, x: Any) -> Any:
     if len(projections) == 1:
         hidden = ops.norm_gate_up(projections[0], x, gain, kind=c.activation, eps=c.rms_eps)  # (L,F)
     else:
-        hidden = ops.glu(_joined(projections, x, gain, c.rms_eps), kind=c.activation)
+        hidden = ops.glu(joined(projections, x, gain, c.rms_eps), kind=c.activation)
     if not c.post_norms:
         return ops.project(w[f"{i}.down"], hidden, x)  # (L,K)
     return ops.norm_add(ops.project(w[f"{i}.down"], hidden), w[f"{i}.down_gain"], x, eps=c.rms_eps)
 
 
-def _joined(projections: list[Any], x: Any, gain: Any, eps: float) -> Any:
+def joined(projections: list[Any], x: Any, gain: Any, eps: float) -> Any:
     """The outputs of a projection whose rows have several types."""
     first, *others = (ops.norm_linear(part, x, gain, eps=eps) for part in projections)
     for other in others:

@@ -1,0 +1,127 @@
+"""Sequences decoded together: each gets the ids that it gets alone, whatever the others do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.llm import tiny
+from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
+from webxpu.errors import ContextOverflow, ShapeError
+from webxpu.llm.batch import Together
+from webxpu.llm.generate import Generation
+from webxpu.llm.sampler import Sampling
+
+CONFIG, ARRAYS = tiny.model()[0], tiny.dense()
+PROMPT = tiny.golden()["prompt"].tolist()
+GREEDY = tiny.golden()["greedy"].tolist()
+PROMPTS = [PROMPT, PROMPT[:20], [5, 6, 7]]
+
+
+def new(sequences: int = 3) -> ConversationOnNumpy:
+    return numpy_engine(CONFIG, ARRAYS, 128, sequences=sequences)
+
+
+def start(one: ConversationOnNumpy, prompts: Any = PROMPTS, **options: Any) -> Together:
+    return Together(one.engine, prompts, **{"sampling": Sampling(), "max_tokens": 12, "stop_ids": (), **options})
+
+
+def run(one: ConversationOnNumpy, prompts: Any = PROMPTS, **options: Any) -> Together:
+    async def collect() -> Together:
+        made = start(one, prompts, **options)
+        seen: list[list[int]] = [[] for _ in prompts]
+        async for index, ids in made:
+            assert ids
+            seen[index] += ids
+        assert seen == made.ids
+        return made
+
+    return asyncio.run(collect())
+
+
+def alone(prompt: list[int], **options: Any) -> list[int]:
+    async def collect() -> Generation:
+        generation = new().generate(prompt, **options)
+        async for _ in generation:
+            pass
+        return generation
+
+    return asyncio.run(collect()).ids
+
+
+def test_each_sequence_has_the_ids_that_it_has_alone() -> None:
+    one = new()
+    done = run(one)
+    assert done.ids[0] == GREEDY[:12]
+    assert done.ids[1:] == [alone(prompt, max_tokens=12) for prompt in PROMPTS[1:]]
+    assert done.finish_reasons == ["length"] * 3
+    assert one.device.ran.count("decode 3 together") == 11
+    assert not any("decode greedy" in label for label in one.device.ran)
+    again = run(one, PROMPTS[:2], max_tokens=3)
+    assert again.ids == [ids[:3] for ids in done.ids[:2]]
+
+
+def test_a_sequence_that_stops_lets_the_others_go_on() -> None:
+    stop = GREEDY[4]
+    plain = [alone(prompt, max_tokens=12, stop_ids=[stop]) for prompt in PROMPTS]
+    assert [len(ids) for ids in plain] == [4, 12, 12], "only one of them stops"
+    done = run(new(), stop_ids=[stop])
+    assert done.ids == plain
+    assert done.finish_reasons == ["stop", "length", "length"]
+
+
+def test_a_sequence_that_is_full_keeps_off_the_pages_of_others() -> None:
+    one = new(2)
+    prompts = [[*PROMPT, *PROMPT[:53]], PROMPT[:20]]
+    done = run(one, prompts, max_tokens=30)
+    assert done.ids == [alone(prompts[0]), alone(prompts[1], max_tokens=30)]
+    assert [len(ids) for ids in done.ids] == [5, 30]
+    assert done.finish_reasons == ["context", "length"]
+    assert one.engine.pool.held == 0
+
+
+def test_seeded_draws_are_those_of_each_alone() -> None:
+    sampling = Sampling(temperature=1.0, top_k=40, seed=7)
+    done = run(new(), PROMPTS[1:], sampling=sampling)
+    assert done.ids == [alone(prompt, max_tokens=12, temperature=1.0, top_k=40, seed=7) for prompt in PROMPTS[1:]]
+
+
+def test_others_wait_for_the_gpu_and_get_it_where_the_iterator_is_closed() -> None:
+    async def scene() -> tuple[Together, Generation]:
+        one = new()
+        made = start(one, max_tokens=40)
+        iterator = aiter(made)
+        await anext(iterator)
+        other = one.another().generate(PROMPT, max_tokens=6)
+        waiting = asyncio.ensure_future(anext(other))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await iterator.aclose()
+        await waiting
+        async for _ in other:
+            pass
+        return made, other
+
+    made, other = asyncio.run(scene())
+    assert other.ids == GREEDY[:6]
+    assert made.finish_reasons == ["abort"] * 3
+
+
+def test_a_wrong_request_is_refused_before_anything_runs() -> None:
+    one = new(1)
+    with pytest.raises(ShapeError, match=r"^generate_together: prompts must be 2 to 8 prompts, got 1$"):
+        start(one, [PROMPT])
+    with pytest.raises(ShapeError, match=r"^generate_together: prompts must be 2 to 8 prompts, got 9$"):
+        start(one, [PROMPT] * 9)
+    with pytest.raises(ShapeError, match=r"^generate_together: prompts must fit the cache of 2 pages .*, got 4\. Ask"):
+        start(one, [PROMPT, PROMPT])
+    with pytest.raises(ContextOverflow, match=r"room in the context of 128 tokens, got 128"):
+        start(one, [PROMPT, [1] * 128])
+    with pytest.raises(ShapeError, match=r"^generate_together: stop_ids must be at most 16, got 17$"):
+        start(one, stop_ids=range(17))
+    rolling = numpy_engine(CONFIG, ARRAYS, 192, sinks=64)
+    with pytest.raises(ShapeError, match=r"^generate_together: the model must be loaded with sink_tokens 0"):
+        start(rolling)
+    assert one.device.calls == []
