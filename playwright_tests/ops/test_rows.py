@@ -85,3 +85,29 @@ def test_a_row_has_the_same_bits_alone(gpu_page: GpuPage, layer: Callable[..., A
         for name, many, one in zip(found, together, alone, strict=True):
             for whole, single in zip(many, one, strict=True):
                 assert whole[row].tobytes() == single.tobytes(), f"{name}, row {row}"
+
+
+@pytest.mark.parametrize("gpu_page", ["adapter"], indirect=True)
+@pytest.mark.parametrize(("type_name", "pairs"), [("q4_1", "half"), ("f32", "adjacent")])
+def test_sequences_together_have_the_keys_and_queries_of_each_alone(
+    gpu_page: GpuPage, type_name: str, pairs: str
+) -> None:
+    heads, kv_heads, d = 4, 2, 32
+    how = {"heads": heads, "kv_heads": kv_heads, "pairs": pairs}
+    weight, gain = weight_of(type_name, (heads + 2 * kv_heads) * d, K), uniform((K,), 6) + np.float32(1.5)
+    x, table, cache = (
+        uniform((4, K), 1),
+        ops.rope_table(64, d, base=100.0),
+        np.zeros((1, 2, 64, kv_heads, d), np.float32),
+    )
+    place = (table, cache, np.zeros(1, np.int32), State(position=9, capacity=64).to_words())
+    for name, gpu in devices(gpu_page, project).items():
+        ((rows,),) = ran(gpu_page, (ops.project_qkv, (weight, x, gain), {"eps": 1e-5}), [gpu])
+        one = (ops.norm_qkv, (weight, x[2:3], gain, *place), {**how, "eps": 1e-5})
+        two = (ops.rope_write, (rows[2:3], *place), {**how, "eps": 1e-5})
+        found = []
+        for op, args, options in (one, two):
+            plan = op.plan_of(gpu, *map(spec_of, args), **options)[1]
+            (result,) = gpu_page.run(op, args, options, [plan])
+            found.append((result.outputs[0].tobytes(), *(array.tobytes() for array in result.written.values())))
+        assert found[0] == found[1], name
