@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.llm import tiny
 from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
 from webxpu.errors import ContextOverflow, ShapeError
-from webxpu.llm.batch import Together
+from webxpu.llm.batch import Together, free_lanes, lanes_of
 from webxpu.llm.generate import Generation
 from webxpu.llm.sampler import Sampling
 
@@ -42,8 +43,13 @@ def run(one: ConversationOnNumpy, prompts: Any = PROMPTS, **options: Any) -> Tog
 
 
 def alone(prompt: list[int], **options: Any) -> list[int]:
+    return _alone(tuple(prompt), tuple(sorted(options.items())))
+
+
+@functools.cache
+def _alone(prompt: tuple[int, ...], options: tuple[tuple[str, Any], ...]) -> list[int]:
     async def collect() -> Generation:
-        generation = new().generate(prompt, **options)
+        generation = new().generate(prompt, **dict(options))
         async for _ in generation:
             pass
         return generation
@@ -65,7 +71,8 @@ def test_each_sequence_has_the_ids_that_it_has_alone() -> None:
 
 def test_a_sequence_that_stops_lets_the_others_go_on() -> None:
     stop = GREEDY[4]
-    plain = [alone(prompt, max_tokens=12, stop_ids=[stop]) for prompt in PROMPTS]
+    whole = [alone(prompt, max_tokens=12) for prompt in PROMPTS]
+    plain = [ids[: ids.index(stop)] if stop in ids else ids for ids in whole]
     assert [len(ids) for ids in plain] == [4, 12, 12], "only one of them stops"
     done = run(new(), stop_ids=[stop])
     assert done.ids == plain
@@ -107,6 +114,17 @@ def test_others_wait_for_the_gpu_and_get_it_where_the_iterator_is_closed() -> No
     made, other = asyncio.run(scene())
     assert other.ids == GREEDY[:6]
     assert made.finish_reasons == ["abort"] * 3
+
+
+def test_lanes_are_made_once_for_each_number_and_can_be_freed() -> None:
+    engine = new().engine
+    two, three = lanes_of(engine, 2), lanes_of(engine, 3)
+    assert lanes_of(engine, 2) is two
+    free_lanes(engine)
+    assert not engine.lanes
+    for lane in [*two, *three]:
+        assert all(array.freed for array in (lane.cache.pages, lane.cache.history, lane.cache.state, lane.row))
+    assert not any(array.freed for array in engine.cache.tensors())
 
 
 def test_a_wrong_request_is_refused_before_anything_runs() -> None:

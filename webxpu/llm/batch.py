@@ -58,7 +58,7 @@ def step(config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], *, parts: 
     for i in range(c.layers):
         x = decoder.attention_out(c, w, i, *_attention(c, w, lanes, i, x, parts), x)
         x = decoder.feed_forward(c, w, i, x)
-    logits = ops.norm_head_rows(w["head"], x, w["head_gain"], eps=c.rms_eps)  # (B,V)
+    logits = ops.norm_head_rows(w["head"], x, w["head_gain"], lanes[0].cache.state, eps=c.rms_eps)  # (B,V)
     for lane in lanes:
         # Where the state's temperature is 0, that is the most likely token.
         ops.sample(ops.gather(logits, lane.row).reshape(c.vocab), lane.cache.history, lane.cache.state)
@@ -96,6 +96,15 @@ def lanes_of(engine: Engine, count: int) -> list[Lane]:
     if count not in engine.lanes:
         engine.lanes[count] = [_lane(engine.device, engine.cache, row) for row in range(count)]
     return engine.lanes[count]
+
+
+def free_lanes(engine: Engine) -> None:
+    """Gives the memory of all lanes back."""
+    while engine.lanes:
+        _, lanes = engine.lanes.popitem()
+        for lane in lanes:
+            for tensor in (lane.cache.pages, lane.cache.history, lane.cache.state, lane.row):
+                tensor.free()
 
 
 def _lane(device: Any, cache: Cache, row: int) -> Lane:

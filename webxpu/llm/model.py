@@ -9,13 +9,13 @@ from typing import Any
 
 from webxpu.errors import ShapeError, Unsupported
 from webxpu.gpu.device import Device, open_device
-from webxpu.llm.batch import Together
+from webxpu.llm.batch import Together, free_lanes
 from webxpu.llm.cache import Cache
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.config import Config
 from webxpu.llm.engine import Engine
-from webxpu.llm.generate import checked_ids
 from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
+from webxpu.llm.request import checked_ids
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import LoadReport, Source, loading
@@ -141,6 +141,7 @@ class Model(Sequence):
             self.engine.active.abort()
         for program in self.engine.programs.all():
             program.free()
+        free_lanes(self.engine)
         for tensor in [*self.tensors.values(), *self.engine.cache.tensors(), *self.engine.programs.tables.all()]:
             tensor.free()
         if self._owns_device:
