@@ -3,6 +3,7 @@
 // Reference: webxpu/ops/accept.py. values, ids (L, n), history (C,).
 
 override ROWS: u32;
+override FIRST: u32; // the row to begin with
 
 @group(0) @binding(0) var<storage, read> values: array<f32>;
 @group(0) @binding(1) var<storage, read> ids: array<i32>;
@@ -16,13 +17,13 @@ fn main(@builtin(local_invocation_index) local: u32) {
     let count = arrayLength(&values) / ROWS;
     let runs = state.runs + 1u;
     if (local == 0u) {
-        valid = select(clamp(state.rows, 1u, ROWS), 0u, state.done != 0u);
+        valid = select(clamp(state.rows, 1u, ROWS - FIRST), 0u, state.done != 0u);
         state.rows = select(1u, state.rows, state.done != 0u);
     }
     let rows = workgroupUniformLoad(&valid);
     var going = local == 0u;
     for (var row = 0u; row < rows; row++) {
-        let first = row * count;
+        let first = (FIRST + row) * count;
         var value = values[first + min(local, count - 1u)];
         var id = ids[first + min(local, count - 1u)];
         for (var i = local + 256u; i < count; i += 256u) {

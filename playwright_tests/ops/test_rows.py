@@ -100,7 +100,8 @@ def test_sequences_together_have_the_keys_and_queries_of_each_alone(
         ops.rope_table(64, d, base=100.0),
         np.zeros((1, 2, 64, kv_heads, d), np.float32),
     )
-    place = (table, cache, np.zeros(1, np.int32), State(position=9, capacity=64).to_words())
+    norms = [uniform((d,), seed) + np.float32(1.2) for seed in (7, 8)]  # with these norm_qkv is two kernels
+    place = (table, cache, np.zeros(1, np.int32), State(position=9, capacity=64).to_words(), None, *norms)
     for name, gpu in devices(gpu_page, project).items():
         ((rows,),) = ran(gpu_page, (ops.project_qkv, (weight, x, gain), {"eps": 1e-5}), [gpu])
         one = (ops.norm_qkv, (weight, x[2:3], gain, *place), {**how, "eps": 1e-5})

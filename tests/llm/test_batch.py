@@ -63,10 +63,23 @@ def test_each_sequence_has_the_ids_that_it_has_alone() -> None:
     assert done.ids[0] == GREEDY[:12]
     assert done.ids[1:] == [alone(prompt, max_tokens=12) for prompt in PROMPTS[1:]]
     assert done.finish_reasons == ["length"] * 3
-    assert one.device.ran.count("decode 3 together") == 11
+    assert one.device.ran.count("greedy of 3 together") == 11
     assert not any("decode greedy" in label for label in one.device.ran)
     again = run(one, PROMPTS[:2], max_tokens=3)
     assert again.ids == [ids[:3] for ids in done.ids[:2]]
+
+
+def test_other_caches_and_norms_of_heads_take_the_way_of_two_kernels() -> None:
+    one = numpy_engine(CONFIG, ARRAYS, 128, sequences=3, kv="q8")
+    done = run(one, max_tokens=8)
+
+    async def alone_in_q8(prompt: list[int]) -> list[int]:
+        generation = numpy_engine(CONFIG, ARRAYS, 128, kv="q8").generate(prompt, max_tokens=8)
+        async for _ in generation:
+            pass
+        return generation.ids
+
+    assert done.ids == [asyncio.run(alone_in_q8(prompt)) for prompt in PROMPTS]
 
 
 def test_a_sequence_that_stops_lets_the_others_go_on() -> None:

@@ -9,11 +9,16 @@ TEST = "tests/ops/test_accept.py::"
 MUTANTS = [
     Mutant(KERNEL, "history[next] == token", "true", "accept-the-second-fails", "a draft must be what is chosen"),
     Mutant(
-        KERNEL, "clamp(state.rows, 1u, ROWS)", "ROWS", "accept-drafts-of-an-earlier-step-do-not-count", "padding rows"
+        KERNEL,
+        "clamp(state.rows, 1u, ROWS - FIRST)",
+        "ROWS",
+        "accept-drafts-of-an-earlier-step-do-not-count",
+        "padding rows",
     ),
     Mutant(
         KERNEL, "state.done != 0u);\n        state", "false);\n        state", "accept-done", "a sequence that is done"
     ),
+    Mutant(KERNEL, "(FIRST + row) * count", "row * count", "accept-a-later-row", "the row to begin with"),
     Mutant(KERNEL, "state.runs = runs;", "", "accept-all-hold", "it is one run"),
     Mutant(KERNEL, "local + 256u", "local + 512u", "accept-768-candidates", "every candidate is looked at"),
     Mutant(

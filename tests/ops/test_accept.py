@@ -73,6 +73,18 @@ def test_the_lowest_id_wins_a_tie():
     assert history[4] == 4
 
 
+def test_rows_of_other_sequences_come_before():
+    ids, values = np.tile(np.arange(10, dtype=np.int32), (4, 1)), np.zeros((4, 10), np.float32)
+    values[np.arange(4), [1, 2, 3, 4]] = 1
+    for first, wanted in [(0, 1), (2, 3), (3, 4)]:
+        history, state = np.full(20, -1, np.int32), replace(BEFORE, rows=1).to_words()
+        ops.accept(values, ids, history, state, first=first)
+        assert history[4] == wanted
+    for wrong in (-1, 4):
+        with pytest.raises(ShapeError, match=rf"^accept: first must be from 0 to 3, got {wrong}"):
+            ops.accept(values, ids, history, state, first=wrong)
+
+
 def test_a_finished_sequence_changes_nothing():
     done = replace(BEFORE, done=True)
     history, after = run(done)

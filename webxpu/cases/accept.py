@@ -53,5 +53,7 @@ CASES = [
         partial(_case, [2, 0, 3, 1], [2, 0, 3], position=15, length=30, capacity=18),
     ),
     Case("accept", "more-rows-than-there-are", partial(_case, [2, 0], [2], rows=7)),
+    Case("accept", "a-later-row", partial(_case, [2, 0, 3, 1], []), {"first": 2}),
+    Case("accept", "drafts-from-a-later-row", partial(_case, [2, 0, 3, 1], [0, 3, 1, 4]), {"first": 1}),
     Case("accept", "rows-0", partial(_case, [2, 0], [2], rows=0)),
 ]

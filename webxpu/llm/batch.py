@@ -19,6 +19,7 @@ from webxpu.llm.models import _decoder as decoder
 from webxpu.llm.state import MAX_STOPS, WORDS, State
 from webxpu.llm.weights import runs
 from webxpu.ops.cache import PAGE_TOKENS
+from webxpu.ops.norm_qkv import is_fused
 
 if TYPE_CHECKING:
     from webxpu.llm.engine import Engine, Steps
@@ -43,7 +44,7 @@ class Lane:
     row: Any
 
 
-def step(config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], *, parts: int) -> None:
+def step(config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], *, parts: int, greedy: bool) -> None:
     """Feeds the last id of each sequence and chooses its next one; each has the bits that it has alone.
 
     parts    how many ways attention splits its keys
@@ -58,9 +59,14 @@ def step(config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], *, parts: 
     for i in range(c.layers):
         x = decoder.attention_out(c, w, i, *_attention(c, w, lanes, i, x, parts), x)
         x = decoder.feed_forward(c, w, i, x)
-    logits = ops.norm_head_rows(w["head"], x, w["head_gain"], lanes[0].cache.state, eps=c.rms_eps)  # (B,V)
+    ending = w["head"], x, w["head_gain"], lanes[0].cache.state
+    if greedy:
+        values, ids = ops.norm_head_rows_argmax(*ending, eps=c.rms_eps)  # (B,n)
+        for row, lane in enumerate(lanes):
+            ops.accept(values, ids, lane.cache.history, lane.cache.state, first=row)
+        return
+    logits = ops.norm_head_rows(*ending, eps=c.rms_eps)  # (B,V)
     for lane in lanes:
-        # Where the state's temperature is 0, that is the most likely token.
         ops.sample(ops.gather(logits, lane.row).reshape(c.vocab), lane.cache.history, lane.cache.state)
 
 
@@ -68,14 +74,22 @@ def _attention(c: Config, w: Mapping[str, Any], lanes: Sequence[Lane], i: int, x
     """(B, H, parts, D) and (B, H, parts, 2): what `attend` returns for each sequence."""
     extra, how = decoder.rope_options(c, w, lanes[0].cache, i)
     gain, projections = w[f"{i}.attention_gain"], runs(w, f"{i}.qkv")
-    if len(projections) == 1:
+    # Where alone one kernel does it all, another one might round otherwise.
+    fused = len(projections) == 1 and is_fused(lanes[0].cache.kv, c.rope_pairs, c.qk_norm)
+    if fused:
+        qkv = None
+    elif len(projections) == 1:
         qkv = ops.project_qkv(projections[0], x, gain, eps=c.rms_eps)
     else:
         qkv = decoder.joined(projections, x, gain, c.rms_eps)
     accs, stats = [], []
     for lane in lanes:
         kv, pages, state = lane.cache.layers[i], lane.cache.pages, lane.cache.state
-        q = ops.rope_write(ops.gather(qkv, lane.row), lane.cache.tables[i], kv, pages, state, *extra, **how)
+        place = lane.cache.tables[i], kv, pages, state, *extra
+        if fused:
+            q = ops.norm_qkv(projections[0], ops.gather(x, lane.row), gain, *place, **how)
+        else:
+            q = ops.rope_write(ops.gather(qkv, lane.row), *place, **how)
         acc, stat = ops.attend(q, kv, pages, state, parts=parts, scale=c.attention_scale, window=c.window(i))
         accs.append(acc)
         stats.append(stat)
@@ -168,7 +182,7 @@ class Together:
         async with engine.turn:
             await engine.quiet()
             lanes = lanes_of(engine, len(self.prompts))
-            program = engine.programs.together(lanes)
+            program = engine.programs.together(lanes, choice)
             choosing = [engine.programs.choose(rows, choice) for rows in engine.programs.sizes]
             await engine.programs.compile([*choosing, program])
             ledgers = [engine.ledger() for _ in self.prompts]

@@ -113,10 +113,10 @@ class Programs:
         """The end of a prefill for a choice, or for one that the host makes."""
         return self.logits(rows) if choice is None else self.choose(rows, choice)
 
-    def together(self, lanes: Sequence[Lane]) -> Program:
+    def together(self, lanes: Sequence[Lane], choice: Choice) -> Program:
         """One step of several sequences. For each number of them there is one set of lanes."""
-        body = partial(step_together, self._config, self._weights, lanes, parts=self._parts)
-        return self._get(("together", len(lanes)), f"decode {len(lanes)} together", body).program
+        body = partial(step_together, self._config, self._weights, lanes, parts=self._parts, greedy=choice.greedy)
+        return self._get(("together", len(lanes), choice.greedy), f"{choice} of {len(lanes)} together", body).program
 
     def output_of(self, program: Program) -> Any:
         """What the function behind a program returned."""

@@ -279,9 +279,9 @@ def _(
     pairs: Pairs,
     keys: Keys = "roped",
 ) -> Plan:
-    held, few = kv_of(cache), x.shape[0] <= DECODE_ROWS
-    # A norm needs the whole head, a block of q8 more than a pair, and so does a word of float16 unless it is the pair.
-    if few and q_gain is None and (held == "f32" or (held == "f16" and pairs == "adjacent")):
+    few = x.shape[0] <= DECODE_ROWS
+    held = kv_of(cache)
+    if few and is_fused(held, pairs, q_gain is not None):
         heads_of = _head_constants(outputs[0].shape[2], heads, kv_heads, pairs, keys, bias)
         # gain stands in for a bias that was left out.
         places = [arg(3), arg(4, "read_write"), arg(5), arg(2 if bias is None else 7), out(0), arg(6, "uniform")]
@@ -301,6 +301,12 @@ def _(
     more = {"heads": heads, "kv_heads": kv_heads, "pairs": pairs, "eps": eps, "keys": keys}
     c.call(rope_write, qkv, *values[3:], into=[out(0)], **more)
     return c.plan()
+
+
+def is_fused(kv: str, pairs: Pairs, normed: bool) -> bool:
+    """Whether one kernel does all of `norm_qkv` for a few rows. A norm of q and k needs the whole head, a block of q8
+    more than a pair, and so does a word of float16 unless it is the pair."""
+    return not normed and (kv == "f32" or (kv == "f16" and pairs == "adjacent"))
 
 
 def _few_rows(
