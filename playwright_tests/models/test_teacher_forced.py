@@ -21,8 +21,11 @@ from webxpu.host.serve import Server
 
 # A choice counts where the score above the second one is more than so many times the largest error of any score.
 SURE = 10
-# Choices that count at least, of 48, and with 8-bit keys and values those that are the same.
-LEAST_SURE, LEAST_EQUAL_Q8 = 40, 46
+# Choices that count at least, of 48. Keys and values in 8 bits move scores by 0.45, so there 26 count; a cache that is
+# read wrongly moves them by more, and few choices or none would count.
+LEAST_SURE = {"f32": 40, "f16": 40, "q8": 20}
+# Choices that are the same at least, with 8-bit keys and values.
+LEAST_EQUAL_Q8 = 46
 models = pytest.mark.models
 
 
@@ -80,7 +83,6 @@ return base64.b64encode(np.ascontiguousarray(scores[given["first"]:], "<f4").tob
         f"surer than {SURE} times that, {int(equal.sum())} the same"
     )
     assert equal[sure].all()
+    assert sure.sum() >= LEAST_SURE[kv]
     if kv == "q8":
         assert equal.sum() >= LEAST_EQUAL_Q8
-    else:
-        assert sure.sum() >= LEAST_SURE
