@@ -1,4 +1,4 @@
-"""Several sequences decoded together: weights are read once for all, attention runs for each on its own pages."""
+"""Several sequences decoded together: most weights are multiplied by all rows at once, attention has its own pages."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Model(Sequence):
         stop_ids: Ids[int] | None = None,
     ) -> Together:
         """The ids that follow 2 to 8 prompts, decoded together: `async for index, ids in model.generate_together(...)`.
-        Each prompt's are those that `generate` gives for it alone; weights are read once for all of them.
+        Each prompt's are those that `generate` gives for it alone; most weights are multiplied by all rows at once.
 
         The options are those of `generate`, the same for all; a seed too. The cache must hold all prompts with their
         replies: `load(..., sequences=n)` makes room for n of full length. Raises ShapeError and ContextOverflow.
