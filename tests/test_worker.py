@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,10 +41,14 @@ class FakeTokenizer:
     """One id a character; id 0 begins a text. Every id decodes to its own character."""
 
     special_ids = frozenset({0})
+    special_names: Mapping[str, int] = MappingProxyType({})
     strip_left = 0
 
     def encode(self, text, *, add_special=False):
         return [0] * add_special + [ord(c) for c in text]
+
+    def encode_parts(self, parts):
+        return [i for part in parts for i in ([part] if isinstance(part, int) else self.encode(part))]
 
     def decode(self, ids, *, skip_special):
         assert not skip_special
@@ -86,7 +91,9 @@ class FakeModel:
         self.source, self.device, self.options = source, device, options
         self.config, self.capacity = SimpleNamespace(architecture="llama"), 64
         self.tokenizer, self.load_ms = FakeTokenizer(), 12.5
-        self.template = SimpleNamespace(render=lambda messages, **_: "".join(m["content"] for m in messages))
+        self.template = SimpleNamespace(
+            source="{{ content }}", render=lambda messages, **_: "".join(m["content"] for m in messages)
+        )
         self.loaded = LoadReport(3, 4, ("no room",))
         self.freed = self.was_reset = False
 
