@@ -6,24 +6,30 @@ A failing case prints its seed; `broken(name, seed)` makes the file again.
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import json
+import posixpath
 import random
 import struct
+import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.formats.files import key, read, reader, small, written
-from tests.llm import tiny, tiny_hf
-from webxpu.errors import FormatError, ShapeError, TemplateError, Unsupported
+from tests.llm import one_bit_files, tiny, tiny_hf
+from webxpu.errors import FetchError, FormatError, ShapeError, TemplateError, Unsupported
 from webxpu.formats.gguf import read_gguf
 from webxpu.formats.safetensors import INDEX_NAME, read_safetensors, read_sharded
 from webxpu.formats.tensor_info import TensorInfo
+from webxpu.host.convert import convert
 from webxpu.llm import models
+from webxpu.llm.checkpoint import open_checkpoint
 from webxpu.llm.checkpoint import vocab_of as vocab_of_gguf
 from webxpu.llm.config import architecture_of, config_from_gguf
 from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, read_config, vocab_of
@@ -32,10 +38,49 @@ from webxpu.llm.weights import read_arrays
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.template import ChatTemplate
 
-DOCUMENTED = (FormatError, ShapeError, TemplateError, Unsupported)
+DOCUMENTED = (FetchError, FormatError, ShapeError, TemplateError, Unsupported)
 ANSWER_S, PEAK_BYTES = 2.0, 64 << 20
 SEEDS = 120  # of each file
+FOLDER_SEEDS = 240  # of each folder that is opened as a whole
 HUGE = [0, 1, 2, 3, 0x7F, 0xFF, 0xFFFF, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 40, (1 << 63) - 1, (1 << 64) - 1]
+
+
+def _gguf_converted(path: Path) -> None:
+    convert(tiny.FILE, path / "m", "q8")
+
+
+def _folder_converted(path: Path) -> None:
+    convert(tiny_hf.FOLDER / "bf16", path / "m", "q4g128")
+
+
+def _bitgpu(path: Path) -> None:
+    one_bit_files.write_bitgpu(path / "m", one_bit_files.parts(), baked=True)
+
+
+def _bitgpu_blocks(path: Path) -> None:
+    one_bit_files.write_bitgpu(path / "m", one_bit_files.parts(halves=True, tied=True), container=True, tied=True)
+
+
+def _onnx(path: Path) -> None:
+    one_bit_files.write_onnx(path / "m", one_bit_files.parts())
+
+
+# Folders with one file that is broken, and who writes them.
+FOLDERS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "converted-gguf.json": ("m/manifest.json", _gguf_converted),
+    "converted-folder.json": ("m/manifest.json", _folder_converted),
+    "bitgpu.json": ("m/manifest.json", _bitgpu),
+    "bitgpu-blocks.json": ("m/manifest.json", _bitgpu_blocks),
+    "graph.onnx": ("m/onnx/model_q1.onnx", _onnx),
+}
+
+
+@functools.cache
+def held(name: str) -> dict[str, bytes]:
+    """The files of one of FOLDERS by their paths."""
+    with tempfile.TemporaryDirectory() as place:
+        FOLDERS[name][1](Path(place))
+        return {str(p.relative_to(place)): p.read_bytes() for p in Path(place).rglob("*") if p.is_file()}
 
 
 @functools.cache
@@ -51,6 +96,7 @@ def files() -> dict[str, tuple[bytes, int]]:
         "model.safetensors": (safetensors, tiny_hf.table("bf16").data_start),
         INDEX_NAME: (index, len(index)),
         "config.json": (config, len(config)),
+        **{name: (held(name)[path], len(held(name)[path])) for name, (path, _) in FOLDERS.items()},
     }
 
 
@@ -169,18 +215,54 @@ def json_twice(rng: random.Random, data: bytearray, header: int) -> None:
     data[one:one] = data[one:two]
 
 
+VALUES: list[Any] = [
+    *(None, True, False, "", "x", "../x", "a/b", "f32", "q8", "q1_0", [], [1], [[]], {}, {"a": 1}, -1, 0.5, float("nan")),
+    *(float("inf"), 1e300, 10**19, *HUGE),
+]
+
+
+def json_tree(rng: random.Random, data: bytearray, header: int) -> None:
+    """A value of the tree taken away, put elsewhere, renamed or changed for another: any type where any other is due."""
+    tree = json.loads(data)
+    places: list[tuple[Any, Any]] = []
+
+    def walk(value: Any) -> None:
+        # Of long lists, as of hashes, a few: every kind of place is to come up.
+        items = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+        for name, inner in items:
+            places.append((value, name))
+            walk(inner)
+
+    walk(tree)
+    outer, name = rng.choice([p for p in places if p[0] is tree] if rng.random() < 0.3 else places)
+    other, its = rng.choice(places)
+    match rng.randrange(7):
+        case 0:
+            del outer[name]
+        case 1:
+            outer[name] = copy.deepcopy(other[its])
+        case 2 if isinstance(outer, dict):
+            new = rng.choice(("", "..", "../x", "a/b", "x" * 70_000, "é\n", *(str(v) for _, v in places[:40])))
+            outer[new] = outer.pop(name)
+        case _:
+            outer[name] = rng.choice(VALUES)
+    data[:] = json.dumps(tree).encode()
+
+
 CHANGES: dict[str, tuple[Change, ...]] = {
     "gguf": (*ANY, gguf_field, gguf_field, gguf_keys, gguf_keys),
     "safetensors": (*ANY, json_number, json_number, json_text, json_nesting, json_twice),
     "json": (*ANY, json_number, json_number, json_text, json_nesting, json_twice),
+    "onnx": ANY,
 }
+TREES = (*CHANGES["json"], *[json_tree] * 20)
 
 
 def broken(name: str, seed: int) -> bytes:
     """The file of a corpus after one change, at times two."""
     data, header = files()[name]
     rng, changed = random.Random(f"{name} {seed}"), bytearray(data)
-    kinds = CHANGES[name.rpartition(".")[2]]
+    kinds = TREES if name in FOLDERS and name.endswith(".json") else CHANGES[name.rpartition(".")[2]]
     kinds[seed % len(kinds)](rng, changed, header)
     if name.endswith(".safetensors") and rng.random() < 0.8 and changed[:8] == data[:8]:
         # With a length that fits again the change reaches the JSON.
@@ -235,12 +317,45 @@ async def load_config(data: bytes, tells_size: bool) -> object:
     return llama.weights(config, model_tensors(values, tiny_hf.table("f32").tensors), file_name)
 
 
+class Memory:
+    """A bridge to files in memory, all of one folder, which no source may leave. Like the browser's it takes memory for
+    the whole range that it is asked for."""
+
+    def __init__(self, files: Mapping[str, bytes], tells_size: bool) -> None:
+        self.files, self.tells_size = files, tells_size
+
+    async def fetch_range(self, source: Mapping[str, str], start: int, nbytes: int) -> dict[str, Any]:
+        place = posixpath.normpath(source["url"])
+        assert place.startswith("m/"), f"{place} is out of the folder"
+        found = bytearray(nbytes)
+        if place not in self.files:
+            error = FetchError(f"{place}: no such file")
+            error.missing = True
+            raise error
+        data = self.files[place]
+        part = data[start : start + nbytes]
+        found[: len(part)] = part
+        return {"bytes": bytes(found[: len(part)]), "total": len(data) if self.tells_size else None}
+
+
+def load_folder(name: str) -> Callable[[bytes, bool], Any]:
+    path, source = FOLDERS[name][0], "m/" if name.endswith(".json") else FOLDERS[name][0]
+
+    async def load(data: bytes, tells_size: bool) -> object:
+        files = {**held(name), path: data}
+        found = await open_checkpoint(source, Memory(files, tells_size))  # type: ignore[arg-type]
+        return read_arrays(found.weights, lambda part: bytes_of(files[found.source.sibling(part.file).place], part))
+
+    return load
+
+
 LOADERS: dict[str, Callable[[bytes, bool], Any]] = {
     "model.gguf": load_gguf,
     "kinds.gguf": load_table,
     "model.safetensors": load_safetensors,
     INDEX_NAME: load_index,
     "config.json": load_config,
+    **{name: load_folder(name) for name in FOLDERS},
 }
 
 
@@ -265,10 +380,11 @@ def outcome(name: str, data: bytes, tells_size: bool) -> str:
 
 @pytest.mark.parametrize("name", LOADERS)
 def test_a_broken_file_ends_in_a_documented_error_or_a_model_in_two_seconds_and_64_mib(name: str) -> None:
-    found = {seed: outcome(name, broken(name, seed), tells_size=seed % 3 > 0) for seed in range(SEEDS)}
+    seeds = range(FOLDER_SEEDS if name in FOLDERS else SEEDS)
+    found = {seed: outcome(name, broken(name, seed), tells_size=seed % 3 > 0) for seed in seeds}
     faults = {s: o for s, o in found.items() if o != "loaded" and o not in {e.__name__ for e in DOCUMENTED}}
     assert not faults, "\n".join(f"broken({name!r}, {seed}): {what}" for seed, what in faults.items())
-    assert sum(o == "FormatError" for o in found.values()) > SEEDS / 4  # the changes do reach the checks
+    assert sum(o == "FormatError" for o in found.values()) > len(seeds) / 4  # the changes do reach the checks
 
 
 @pytest.mark.parametrize("name", LOADERS)

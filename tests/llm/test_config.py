@@ -71,6 +71,8 @@ def test_a_missing_key_is_named(key: str) -> None:
     ("change", "message"),
     [
         ({"block_count": 0}, r"llama\.block_count must be a whole number of at least 1, got 0"),
+        ({"block_count": 4097}, r"llama\.block_count must be at most 4096, got 4097"),
+        ({"attention.key_length": 1 << 40}, r"llama\.attention\.key_length must be at most 4096, got 1099511627776"),
         ({"block_count": 30.0}, r"llama\.block_count must be a whole number of at least 1, got 30\.0"),
         ({"block_count": True}, r"llama\.block_count must be a whole number of at least 1, got True"),
         ({"attention.head_count_kv": 2}, r"llama\.attention\.head_count must be a multiple of .*_kv 2, got 9"),

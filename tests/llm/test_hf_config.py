@@ -205,6 +205,8 @@ def test_a_missing_key_is_named(key: str, value: Any) -> None:
     ("change", "message"),
     [
         ({"num_hidden_layers": 0}, "num_hidden_layers must be a whole number of at least 1, got 0"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers must be at most 4096, got 1000000000"),
+        ({"head_dim": 1 << 40}, "head_dim must be at most 4096, got 1099511627776"),
         ({"num_hidden_layers": "30"}, "num_hidden_layers must be a whole number of at least 1, got '30'"),
         ({"num_key_value_heads": 2}, "num_attention_heads must be a multiple of num_key_value_heads 2, got 9"),
         ({"hidden_size": 577}, "hidden_size must be a multiple of num_attention_heads 9, got 577"),
@@ -226,6 +228,10 @@ def test_a_missing_key_is_named(key: str, value: Any) -> None:
         ),
         ({"model_type": "mistral", "use_sliding_window": 1}, "use_sliding_window must be true or false, got 1"),
         ({"model_type": "qwen3_moe", **EXPERTS, "num_experts": ...}, "num_experts is missing"),
+        (
+            {"model_type": "qwen3_moe", **EXPERTS, "num_experts": 10**9},
+            "num_experts must be at most 4096, got 1000000000",
+        ),
         ({"model_type": "qwen3_moe", **EXPERTS, "num_experts": 1}, "num_experts_per_tok must be at most .* 1, got 2"),
         ({"rms_norm_eps": False}, "rms_norm_eps must be a number above 0, got False"),
         ({"model_type": ...}, "model_type must be a text, got None"),

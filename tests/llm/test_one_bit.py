@@ -136,9 +136,11 @@ def test_another_zero_point_and_another_table_are_refused(tmp_path: Path) -> Non
     ("path", "value", "message"),
     [
         ("version", 3, "version must be 1 or 2, got 3"),
+        ("version", True, "version must be 1 or 2, got True"),
         ("data_file", "../x", "data_file must be the name of a file of this folder"),
         ("tensors.lm_head.block", 64, "tensors.lm_head: block must be 128, got '64'"),
         ("tensors.lm_head.kind", "q3", "tensors.lm_head: kind must be f32, binary, q2, q4, got 'q3'"),
+        ("tensors.lm_head.kind", ["q2"], "tensors.lm_head: kind must be f32, binary, q2, q4, got \"['q2']\""),
         ("tensors.lm_head.container", "q1_0", "container must be q1_0, in a manifest of version 2"),
         ("tensors.lm_head.K", 200, "must have rows of a multiple of 128 weights, got 200"),
         ("tensors.lm_head.N", 5, "tensors.lm_head.weight must be 160 bytes long, got 10240"),
@@ -146,6 +148,7 @@ def test_another_zero_point_and_another_table_are_refused(tmp_path: Path) -> Non
         ("tensors.lm_head.weight", None, "tensors.lm_head.weight must be an object of dtype"),
         ("tensors.lm_head.weight.dtype", "INT8", "dtype must be UINT8, got 'INT8'"),
         ("tensors.lm_head.weight.src", "web", "src must be data or aux"),
+        ("tensors.lm_head.weight.src", ["data"], "src must be data or aux"),
         ("tensors.lm_head.weight.off", -1, "off and len must be whole numbers, got '(-1, 10240)'"),
         ("tensors.lm_head.weight.shape", [], "shape must be a list of 1 to 4 sizes"),
         ("tensors.lm_head.weight.shape", [V, 0], "shape must be a whole number from 1"),
@@ -212,6 +215,15 @@ def test_a_broken_graph_is_a_format_error_or_reads(tmp_path: Path) -> None:
             found["refused"] += str(e).startswith(("x.onnx: ", "model_q1.onnx_data: "))
     assert min(found.values()) > 20
     assert sum(found.values()) == 150
+
+
+def test_a_huge_table_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    manifest = write_bitgpu(tmp_path / "m", parts(), baked=True)
+    for name in ("cos_cache", "sin_cache"):
+        manifest["tensors"][name] |= {"shape": [1 << 31, D // 2], "len": (1 << 31) * D // 2 * 4}
+    (tmp_path / "m" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(FormatError, match=r"tensors\.cos_cache must be at most 67108864 bytes long, got 274877906944$"):
+        opened(tmp_path, "m/")
 
 
 def test_a_cut_off_data_file_is_named(tmp_path: Path) -> None:

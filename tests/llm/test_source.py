@@ -41,6 +41,23 @@ def test_a_source_knows_its_kind_its_name_and_its_neighbours(
         assert source.sibling("other.gguf").bridged() == neighbour
 
 
+@pytest.mark.parametrize(
+    ("text", "config"),
+    [
+        ("https://host/a/onnx/m.onnx?sig=1", {"url": "https://host/a/onnx/../config.json?sig=1"}),
+        ("m.onnx", {"url": "../config.json"}),
+        ("opfs:models/onnx/m.onnx", {"opfs": "models/config.json"}),
+        ("opfs:onnx/m.onnx", {"opfs": "config.json"}),
+        ("file:/home/me/onnx/m.onnx", {"file": "/home/me/config.json"}),
+        ("opfs:m.onnx", None),
+        ("file:/m.onnx", None),
+    ],
+)
+def test_a_source_knows_the_folder_above_its_own(text: str, config: dict[str, str] | None) -> None:
+    above = Source.parse(text).above()
+    assert (above and above.sibling("config.json").bridged()) == config
+
+
 @pytest.mark.parametrize("wrong", ["", None, 7, b"m.gguf"])
 def test_what_is_no_source_is_refused(wrong: Any) -> None:
     with pytest.raises(ShapeError, match=r"^load: source must be a URL, 'file:NAME' or 'opfs:PATH', got "):

@@ -289,6 +289,11 @@ def test_factors_of_rope_are_read_from_their_file_as_float32() -> None:
     half = info("rope_freqs.weight", "f16", (32,), 64)
     with pytest.raises(FormatError, match=r"^weights: rope_freqs\.weight must be f32, got f16$"):
         tiny.finished(rope_factors({half.name: half}, reader))
+    huge = info("rope_freqs.weight", "f32", (1 << 38,), 64)
+    with pytest.raises(
+        FormatError, match=r"^weights: rope_freqs\.weight must be at most 4096 numbers, got \[274877906944\]$"
+    ):
+        tiny.finished(rope_factors({huge.name: huge}, reader))
 
 
 def test_a_gain_in_blocks_is_refused_and_one_of_16_bits_is_a_float32_weight() -> None:

@@ -50,6 +50,15 @@ def test_what_does_not_fit_is_named(args, text):
         ops.project(*(np.zeros(s, np.float32) for s in args))
 
 
+@pytest.mark.parametrize("name", ["attend_project", "attend_combine"])
+def test_a_head_width_that_is_no_multiple_of_4_is_refused(name):
+    acc, stats = np.zeros((1, 4, 2, 9), np.float32), np.zeros((1, 4, 2, 2), np.float32)
+    weight = [np.zeros((5, 36), np.float32)] if name == "attend_project" else []
+    rule = r"acc must be float32\[L, H, parts, D\] with D a multiple of 4, got float32\[1, 4, 2, 9\]"
+    with pytest.raises(ShapeError, match=f"^{name}: {rule}$"):
+        getattr(ops, name)(*weight, acc, stats)
+
+
 def labels(plan):
     return [d.kernel.label for d in plan.dispatches]
 

@@ -43,7 +43,7 @@ class _Reader:
 
     def model(self) -> OneBitModel:
         version = self.values.get("version", 1)
-        if version not in (1, 2) or isinstance(version, bool):
+        if type(version) is not int or version not in (1, 2):
             raise FormatError(f"{self.name}: version must be 1 or 2, got {version!r}")
         made = OneBitModel(arch=self.values["arch"])
         for lut, entry in self._object(self.values, "luts").items():
@@ -65,7 +65,7 @@ class _Reader:
         elif kind == "f32":
             run, dtype, shape = self._run(f"{what}.weight", entry.get("weight"), "f32", "f16")
             made.tensors[tensor] = TensorInfo(tensor, dtype, shape, run.start, run.nbytes, run.file)
-        elif kind in _KINDS:
+        elif isinstance(kind, str) and kind in _KINDS:
             self._signs(made, tensor, what, entry, version)
         else:
             raise self.error(what, "kind", f"f32, {', '.join(_KINDS)}", kind)
@@ -104,12 +104,13 @@ class _Reader:
         if not isinstance(shape, list) or not 1 <= len(shape) <= 4:
             raise self.error(what, "shape", "a list of 1 to 4 sizes", shape)
         sizes = tuple(self._count(what, "shape", count) for count in shape)
-        if ref.get("src") not in self.files or not self.files[ref["src"]]:
-            raise self.error(what, "src", "data or aux, whose file is named", ref.get("src"))
+        src = ref.get("src")
+        if not isinstance(src, str) or not self.files.get(src):
+            raise self.error(what, "src", "data or aux, whose file is named", src)
         start, nbytes = ref.get("off"), ref.get("len")
         if type(start) is not int or not 0 <= start < 1 << 53 or type(nbytes) is not int:
             raise self.error(what, "off and len", "whole numbers", (start, nbytes))
-        run = Run(f"{self.name}: {what}", self.files[ref["src"]], start, nbytes)
+        run = Run(f"{self.name}: {what}", self.files[src], start, nbytes)
         check_length(run, math.prod(sizes) * size)
         return run, dtype, sizes
 

@@ -25,6 +25,8 @@ METADATA_NAME = "metadata.gguf"
 FORMAT = "webxpu checkpoint"
 VERSION = 1
 CHUNK_BYTES = 4 << 20
+# A chunk is in memory as a whole for its hash.
+MAX_CHUNK_BYTES = 64 << 20
 # Where a tensor may begin in the payload.
 ALIGNMENT_BYTES = 256
 MAX_DIMENSIONS = 4
@@ -89,18 +91,18 @@ def is_manifest(values: Mapping[str, Any]) -> bool:
 
 def read_manifest(values: Mapping[str, Any], name: str = MANIFEST_NAME) -> Manifest:
     """The manifest in a JSON object. Raises FormatError, naming the key, for one that is wrong."""
-    if values.get("version") != VERSION:
+    if type(values.get("version")) is not int or values["version"] != VERSION:
         raise FormatError(f"{name}: version must be {VERSION}, got {values.get('version')!r}")
     chunk = values.get("chunk_bytes")
-    if type(chunk) is not int or not 1 <= chunk <= 1 << 30:
-        raise FormatError(f"{name}: chunk_bytes must be 1 to {1 << 30}, got {chunk!r}")
+    if type(chunk) is not int or not 1 <= chunk <= MAX_CHUNK_BYTES:
+        raise FormatError(f"{name}: chunk_bytes must be 1 to {MAX_CHUNK_BYTES}, got {chunk!r}")
     files = _object(name, values, "files")
     hashes = {file: _hashes(name, file, entry, chunk) for file, entry in files.items()}
     config, generation, metadata = (values.get(key) for key in ("config", "generation", "metadata"))
     for key, value in (("config", config), ("generation", generation)):
         if value is not None and not isinstance(value, dict):
             raise FormatError(f"{name}: {key} must be an object, got {str(value)[:40]!r}")
-    if metadata is not None and metadata not in hashes:
+    if metadata is not None and not (isinstance(metadata, str) and metadata in hashes):
         raise FormatError(f"{name}: metadata must be one of the files, got {str(metadata)[:80]!r}")
     if (config is None) == (metadata is None):
         raise FormatError(

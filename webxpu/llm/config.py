@@ -27,6 +27,8 @@ _NEUTRAL = {
     "rope.scaling.yarn_ext_factor": 1.0, "rope.scaling.yarn_log_multiplier": None, "expert_shared_count": 0,
     "expert_weights_scale": 1.0, "leading_dense_block_count": 0,
 }  # fmt: skip
+# Layers, channels of a head or experts that a model may have: the most has a few hundred.
+MAX_COUNT = 4096
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,8 @@ def config_from_gguf(metadata: Mapping[str, Any], vocab: int) -> Config:
         read.clash("attention.head_count", f"a multiple of attention.head_count_kv {kv_heads}", heads)
     if not read.has("attention.key_length") and hidden % heads:
         read.clash("embedding_length", f"a multiple of attention.head_count {heads}", hidden)
-    head_dim = read.count("attention.key_length", default=hidden // heads)
-    layers, context = read.count("block_count"), read.count("context_length")
+    head_dim = read.count("attention.key_length", default=hidden // heads, most=MAX_COUNT)
+    layers, context = read.count("block_count", most=MAX_COUNT), read.count("context_length")
     by_hidden = (name, layers) == _SCALED_BY_HIDDEN
     config = Config(
         architecture=name,
@@ -215,7 +217,7 @@ def experts_of(read: Keys, traits: Traits, all_key: str, used_key: str) -> dict[
     if not traits.experts:
         read.must_equal(all_key, 0)
         return {}
-    found = {"experts": read.count(all_key), "experts_used": read.count(used_key)}
+    found = {"experts": read.count(all_key, most=MAX_COUNT), "experts_used": read.count(used_key)}
     if found["experts_used"] > found["experts"]:
         read.clash(used_key, f"at most {all_key} {found['experts']}", found["experts_used"])
     return found
@@ -281,12 +283,14 @@ class Keys:
     def refuse(self, key: str, rule: str, got: object) -> NoReturn:
         raise Unsupported(f"{self._where}{key} must be {rule} for this version of webxpu, got {str(got)[:80]!r}")
 
-    def count(self, key: str, default: int | None = None) -> int:
+    def count(self, key: str, default: int | None = None, most: int | None = None) -> int:
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             if isinstance(value, list | np.ndarray):
                 raise Unsupported(f"{self._where}{key} differs between layers, which is not supported")
             self.clash(key, "a whole number of at least 1", value)
+        if most is not None and value > most:
+            self.clash(key, f"at most {most}", value)
         return int(value)
 
     def positive(self, key: str, default: float | None = None) -> float:

@@ -14,7 +14,7 @@ from webxpu.formats.json_text import read_json
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import ReadRange
 from webxpu.llm import models
-from webxpu.llm.config import Config, Keys, Traits, common, experts_of, windows_by_pattern
+from webxpu.llm.config import MAX_COUNT, Config, Keys, Traits, common, experts_of, windows_by_pattern
 from webxpu.ops.rope import YarnScaling, llama3_freq_factors
 
 CONFIG_NAME = "config.json"
@@ -120,12 +120,12 @@ def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
         read.clash("num_attention_heads", f"a multiple of num_key_value_heads {kv_heads}", heads)
     if not read.has("head_dim") and hidden % heads:
         read.clash("hidden_size", f"a multiple of num_attention_heads {heads}", hidden)
-    head_dim = read.count("head_dim", default=hidden // heads)
+    head_dim = read.count("head_dim", default=hidden // heads, most=MAX_COUNT)
     if head_dim % 2:
         read.clash("head_dim", "even, since rope turns pairs of channels", head_dim)
     if read.count("vocab_size", default=vocab) != vocab:
         read.clash("vocab_size", f"the {vocab} rows of the embedding", read.count("vocab_size"))
-    layers, context = read.count("num_hidden_layers"), read.count("max_position_embeddings")
+    layers, context = read.count("num_hidden_layers", most=MAX_COUNT), read.count("max_position_embeddings")
     for key in ("hidden_act", "hidden_activation"):
         read.must_equal(key, _ACTIVATIONS[traits.activation])
     for key, value in _NEUTRAL.items():

@@ -23,6 +23,8 @@ from webxpu.llm.hf_checkpoint import checkpoint_of
 
 # Positions of a model that does not say how many it was trained for.
 _POSITIONS = 40960
+# Bytes of a constant that is read whole: tables of rope for 262,144 positions of 64 pairs take as many.
+_MAX_CONSTANT_BYTES = 64 << 20
 # Requests that are under way at once, for the zero points of each weight.
 _REQUESTS = 8
 
@@ -51,8 +53,8 @@ async def open_onnx(files: Files) -> Checkpoint:
     """The model of an ONNX graph with the config.json beside it or in the folder above."""
     name = files.source.name
     model = read_onnx(await read_whole(files.reader(name), name, MAX_GRAPH_BYTES), name)
-    above = Files(files.place("../"), files.bridge)
-    for place in (files, above):
+    above = files.source.above()
+    for place in (files, *([Files(above, files.bridge)] if above else [])):
         values = await place.find_json("config.json")
         if values is not None:
             values.pop("quantization_config", None)  # it says what the graph says
@@ -112,6 +114,8 @@ def _hf_name(name: str) -> str:
 
 
 async def _read(files: Files, run: Run) -> bytes:
+    if run.nbytes > _MAX_CONSTANT_BYTES:
+        raise FormatError(f"{run.what} must be at most {_MAX_CONSTANT_BYTES} bytes long, got {run.nbytes}")
     data, _ = await files.reader(run.file)(run.start, run.nbytes)
     if len(data) != run.nbytes:
         raise FormatError(f"{run.what} must be {run.nbytes} bytes at byte {run.start} of {run.file}, got {len(data)}")

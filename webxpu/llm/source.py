@@ -61,6 +61,14 @@ class Source:
         path = "".join(parts.path.rpartition("/")[:2]) + name
         return Source("url", urlunsplit((parts.scheme, parts.netloc, path, parts.query, "")), self.load)
 
+    def above(self) -> Source | None:
+        """The folder around its own, None for the top of registered files or the private file system: there ".." is no
+        folder."""
+        if self.kind == "url":
+            return self.sibling("../")
+        *outer, folder, _ = ["", *self.place.split("/")]
+        return replace(self, place="/".join([*outer[1:], ""])) if folder else None
+
     def bridged(self) -> dict[str, str | int]:
         """As the bridge takes it."""
         more = {"load": self.load, "version": self.version}

@@ -28,6 +28,7 @@ from webxpu.quant.rows import ROW_TYPES, stacked
 CHUNK_BYTES = 4 << 20
 # Divisors of rope's frequencies in a GGUF file. No weight, but a part of the configuration.
 ROPE_FACTORS = "rope_freqs.weight"
+_MAX_FACTORS = 4096
 _GAINS_IN_16_BITS = ("f16", "bf16")
 
 
@@ -146,6 +147,8 @@ async def rope_factors(
         return None
     if info.type != "f32":
         raise FormatError(f"weights: {info.name} must be f32, got {info.type}")
+    if math.prod(info.shape) > _MAX_FACTORS:  # before all of it is read
+        raise FormatError(f"weights: {info.name} must be at most {_MAX_FACTORS} numbers, got {list(info.shape)}")
     return np.frombuffer(await read_tensor(reader(info.file), info), "<f4")
 
 

@@ -151,7 +151,8 @@ def _(
 
 def check_parts(op_name: str, acc: Spec, stats: Spec) -> tuple[int, int, int, int]:
     """The checks that every op on the results of `attend` shares; returns L, H, parts and D."""
-    check(acc.dtype == "float32" and len(acc.shape) == 4, op_name, "acc", "float32[L, H, parts, D]", acc)
+    fits = acc.dtype == "float32" and len(acc.shape) == 4 and acc.shape[3] % 4 == 0
+    check(fits, op_name, "acc", "float32[L, H, parts, D] with D a multiple of 4", acc)
     rows, heads, parts, d = acc.shape
     check(
         stats == Spec((rows, heads, parts, 2), "float32"),
@@ -167,7 +168,7 @@ def check_parts(op_name: str, acc: Spec, stats: Spec) -> tuple[int, int, int, in
 def attend_combine(acc: Any, stats: Any) -> Any:
     """Joins the partial results of `attend`.
 
-    acc      (L, H, parts, D) float32
+    acc      (L, H, parts, D) float32, D a multiple of 4
     stats    (L, H, parts, 2) float32: max and sum
     returns  (L, H * D) float32; summed in float64 (float32 on the GPU)
 

@@ -97,7 +97,7 @@ def attend_project(weight: Any, acc: Any, stats: Any, residual: Any = None) -> A
     """`residual + linear(attend_combine(acc, stats), weight)`: the output projection of attention.
 
     weight    (N, H * D) float32 or Blocks
-    acc       (L, H, parts, D) float32, and
+    acc       (L, H, parts, D) float32, D a multiple of 4, and
     stats     (L, H, parts, 2) float32: what `attend` returns
     residual  (L, N) float32; None adds nothing
     returns   (L, N) float32, summed in float64 (float32 on the GPU)
