@@ -216,7 +216,26 @@ def json_twice(rng: random.Random, data: bytearray, header: int) -> None:
 
 
 VALUES: list[Any] = [
-    *(None, True, False, "", "x", "../x", "a/b", "f32", "q8", "q1_0", [], [1], [[]], {}, {"a": 1}, -1, 0.5, float("nan")),
+    *(
+        None,
+        True,
+        False,
+        "",
+        "x",
+        "../x",
+        "a/b",
+        "f32",
+        "q8",
+        "q1_0",
+        [],
+        [1],
+        [[]],
+        {},
+        {"a": 1},
+        -1,
+        0.5,
+        float("nan"),
+    ),
     *(float("inf"), 1e300, 10**19, *HUGE),
 ]
 
