@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webxpu.errors import DeviceError, FetchError, FormatError, KernelError, Unsupported
+from webxpu.errors import DeviceError, FetchError, FormatError, KernelError, TemplateError, Unsupported
 from webxpu.host.browser import NoBrowser
 
 OK = 0
@@ -51,13 +51,16 @@ class BuildError(RuntimeError):
     """A wheel could not be built; the message ends with what the tool said."""
 
 
-REPORTED = (UsageError, Unsupported, FormatError, DeviceError, KernelError, PageError, BuildError, OSError)
+REPORTED = (
+    UsageError, Unsupported, FormatError, TemplateError, DeviceError, KernelError, PageError, BuildError, OSError,
+)  # fmt: skip
 _CODES = (
     (UsageError, USAGE),
     (NoBrowser, NO_BROWSER),
     (NoAdapter, NO_ADAPTER),
     (FetchError, FETCH_FAILED),
     (FormatError, BAD_MODEL),
+    (TemplateError, BAD_MODEL),
 )
 
 

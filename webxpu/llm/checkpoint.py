@@ -64,7 +64,8 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
     an ONNX file with 1-bit weights, whose config.json lies beside it or in the folder above.
 
     Raises FormatError for broken files, with the files that were looked for where a folder lacks one; Unsupported for
-    what this version cannot compute; FetchError; ShapeError for what names no source.
+    what this version cannot compute; TemplateError for a chat template that is no Jinja; FetchError; ShapeError for
+    what names no source.
     """
     from webxpu.llm import converted_checkpoint, hf_checkpoint, one_bit_checkpoint
 
