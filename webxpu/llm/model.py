@@ -175,8 +175,8 @@ async def load(
     progress        called with (bytes loaded, bytes in all); from the start again where the server changed a file
 
     Raises FormatError for a broken file, TemplateError for a broken chat template, Unsupported for a model that this
-    version can't run, FetchError, OutOfMemory; all GPU memory is given back then, and where the task is cancelled. Warns
-    with StorageWarning where files can't be kept.
+    version can't run, FetchError, OutOfMemory; all GPU memory is given back then, and where the task is cancelled.
+    Warns with StorageWarning where files can't be kept.
     """
     check_whole("load", "context_tokens", context_tokens, 2)
     if kv not in KV_TYPES:
