@@ -278,9 +278,16 @@ def test_timings_add_up() -> None:
         (PROMPT, {"max_tokens": 2.0}, r"max_tokens must be a whole number of at least 1, got 2\.0"),
         (PROMPT, {"max_tokens": True}, "max_tokens must be a whole number of at least 1, got True"),
         (PROMPT, {"stop_ids": range(17)}, "stop_ids must be at most 16, got 17"),
+        (PROMPT, {"stop_ids": [3, -1]}, r"stop_ids must be from 0 to 2147483647, got \[-1, 3\]"),
+        (PROMPT, {"stop_ids": [2**31]}, r"stop_ids must be from 0 to 2147483647, got \[2147483648\]"),
+        (PROMPT, {"stop_ids": [1.5]}, "stop_ids must be integers: 'float' object cannot be interpreted as an integer"),
+        ([1.5], {}, "ids must be integers: 'float' object cannot be interpreted as an integer"),
+        (5, {}, "ids must be integers: 'int' object is not iterable"),
+        (PROMPT, {"constraint": 5}, "constraint must have a method 'allowed', got 5"),
+        (PROMPT, {"sampler": 5}, "sampler must have a method 'pick', got 5"),
     ],
 )
-def test_a_wrong_request_is_refused_before_anything_runs(ids: list[int], options: dict[str, Any], message: str) -> None:
+def test_a_wrong_request_is_refused_before_anything_runs(ids: Any, options: dict[str, Any], message: str) -> None:
     engine = new_engine(options.pop("capacity", 128))
     with pytest.raises(ShapeError, match=f"^generate: {message}$"):
         start(engine, ids, **options)

@@ -91,7 +91,7 @@ def test_what_rules_lookup_out_is_named():
         ShapeError, match=r"^generate: prompt_lookup must be False or 'auto' with a temperature, got True"
     ):
         check_lookup(True, "a temperature")
-    for wrong in ("on", 1.5, None):
+    for wrong in ("on", 1.5, None, 1):
         with pytest.raises(ShapeError, match=rf"^generate: prompt_lookup must be False, True or 'auto', got {wrong!r}"):
             check_lookup(wrong, None)
 

@@ -11,8 +11,11 @@ import pytest
 from tests.llm import tiny
 from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
 from webxpu.errors import ShapeError
+from webxpu.llm.constraints import Candidates
 from webxpu.llm.dry import Dry
 from webxpu.llm.generate import Generation
+from webxpu.llm.host_sampler import HostSampler
+from webxpu.llm.sampler import Sampling
 
 CONFIG = tiny.model()[0]
 # Without attention the next token is a function of the last one, so that every reply comes to repeat itself.
@@ -112,8 +115,8 @@ def test_where_it_can_not_be_auto_does_without() -> None:
         ({"repetition_penalty": 1.1}, "penalties"),
         ({"dry": Dry(multiplier=1.0)}, "penalties"),
         ({"logprobs": 1}, "logprobs"),
-        ({"constraint": object()}, "a constraint"),
-        ({"sampler": object()}, "a sampler"),
+        ({"constraint": Candidates(3, lambda prefix, token: True)}, "a constraint"),
+        ({"sampler": HostSampler(Sampling())}, "a sampler"),
     ],
 )
 def test_what_rules_it_out_is_named(options: dict[str, Any], reason: str) -> None:

@@ -14,7 +14,10 @@ from tests.llm import tiny
 from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
 from webxpu import ops
 from webxpu.errors import ContextOverflow
+from webxpu.llm.constraints import Candidates
 from webxpu.llm.generate import Generation
+from webxpu.llm.host_sampler import penalized
+from webxpu.llm.sampler import Sampling
 
 CONFIG, W = tiny.model()[0], tiny.dense()
 PROMPT = tiny.golden()["prompt"].tolist()
@@ -213,3 +216,39 @@ def test_ids_that_are_forced_roll_the_window_too() -> None:
     done = run(one, max_tokens=150, constraint=Count())
     assert done.ids == list(range(150))
     assert one.ledger.evicted == 64
+
+
+def test_penalties_look_back_as_far_as_the_window_is_long_also_once_it_rolled() -> None:
+    sampling = Sampling(repetition_penalty=1.3, frequency_penalty=0.2, no_repeat_ngram_size=2, logit_bias={9: 2.0})
+    options = {name: getattr(sampling, name) for name in vars(sampling) if getattr(sampling, name) is not None}
+
+    class Newest:
+        def pick(self, logits: np.ndarray, ids: Any, allowed: Any = None) -> int:
+            return int(penalized(logits, ids[-CAPACITY:], sampling).argmax())
+
+    done, want = run(new(), max_tokens=260, **options), run(new(), max_tokens=260, sampler=Newest())
+    assert done.ids == want.ids
+    pairs = list(zip(done.ids, done.ids[1:], strict=False))
+    assert all(pair not in pairs[max(0, i - CAPACITY + 2) : i] for i, pair in enumerate(pairs))
+    assert any(pair in pairs[:i] for i, pair in enumerate(pairs))  # further back they came already
+
+
+def test_a_generation_that_is_interrupted_before_its_first_step_leaves_the_window_as_it_was() -> None:
+    async def interrupted() -> tuple[ConversationOnNumpy, list[int]]:
+        one = new(sequences=2)
+        first = one.generate(PROMPT, max_tokens=200)
+        async for _ in first:
+            pass
+        longer = [*PROMPT, *first.ids, 3]
+        async for _ in one.another().generate(PROMPT, max_tokens=1):
+            pass  # its window did not roll
+        left = one.generate(longer, max_tokens=4, constraint=Candidates(CONFIG.vocab, lambda prefix, token: True))
+        await left._take_turn()
+        await left.stop()
+        return one, longer
+
+    one, longer = asyncio.run(interrupted())
+    assert (one.ledger.ids, one.ledger.evicted) == (longer[:-2], 128)
+    plain = new()
+    run(plain, max_tokens=200)
+    assert run(one, longer, max_tokens=8).ids == run(plain, longer, max_tokens=8).ids

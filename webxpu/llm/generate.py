@@ -62,7 +62,7 @@ class Generation:
     logprobs           of each id, where they were asked for
     speculation        what prompt lookup did, where it was asked for
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
-    timings            None while it runs
+    timings            None while it runs, and where it ended before its first step
 
     A sequence runs one generation at a time: the first step of another one aborts this one. Generations of other
     sequences take turns with it. Leaving an `async for` early aborts it.
@@ -143,7 +143,7 @@ class Generation:
 
     async def _take_turn(self) -> None:
         if self._aborted:
-            self.finish_reason = "abort"
+            self._finish("abort")
             return
         if not self._marks:
             self._marks.append((time.perf_counter(), 0))
@@ -170,7 +170,8 @@ class Generation:
         needed = engine.programs.needed(asked.choice)
         await engine.programs.compile([*needed, engine.programs.verify()] if self._verifies else needed)
         if self._aborted:
-            engine.active, self.finish_reason = None, "abort"
+            engine.active = None
+            self._finish("abort")
             return
         known, left = [*self.prompt_ids, *self.ids], self._max_tokens - len(self.ids)
         kept = ledger.begin(known, left)
@@ -182,7 +183,9 @@ class Generation:
         if not self.ids:
             self.reused_tokens = kept
         if asked.stepped:
-            engine.submit(steps)
+            engine.submit(
+                [*steps, *engine.standing(state)]
+            )  # `_end` reads what was evicted, also before the first step
             self._run = self._steps(known, kept, left, state)
             return
         if not self.ids:
@@ -270,14 +273,19 @@ class Generation:
         self._run = engine.active = None
         if reason == "abort" and not self._aborted:
             return
-        self._sequence.running = None
-        self.timings = timed(
-            self._marks,
-            fed=len(self.prompt_ids) - self.reused_tokens,
-            load_ms=self._load_ms,
-            dispatches_per_token=engine.programs.step(self._asked.choice).dispatches,
-            gpu_ms=self._gpu_ms,
-        )
+        self._finish(reason)
+
+    def _finish(self, reason: str | None) -> None:
+        if self._sequence.running is self:
+            self._sequence.running = None
+        if len(self._marks) > 1:
+            self.timings = timed(
+                self._marks,
+                fed=len(self.prompt_ids) - self.reused_tokens,
+                load_ms=self._load_ms,
+                dispatches_per_token=self._engine.programs.step(self._asked.choice).dispatches,
+                gpu_ms=self._gpu_ms,
+            )
         self.finish_reason = self._at_limit if reason == "length" else reason
 
     async def _guarded(self, work: Any) -> Any:

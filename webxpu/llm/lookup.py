@@ -83,7 +83,7 @@ def check_lookup(wanted: PromptLookup, against: str | None) -> bool:
 
     Raises ShapeError for a value that is none, and for True where something rules it out.
     """
-    if wanted not in (False, True, "auto"):
+    if not isinstance(wanted, bool) and wanted != "auto":
         raise ShapeError(f"generate: prompt_lookup must be False, True or 'auto', got {wanted!r}")
     if against is not None and wanted is True:
         raise ShapeError(f"generate: prompt_lookup must be False or 'auto' with {against}, got True")

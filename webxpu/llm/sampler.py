@@ -19,8 +19,12 @@ MAX_WORD = 2**32 - 1
 MAX_SEED = 2**64 - 1
 # Entries of the table of logit biases that an engine keeps on the GPU.
 MAX_BIASES = 4096
-# A larger one is a mistake; -inf is how a token is banned.
+# Larger ones are mistakes, and float32, in which kernels count, must hold what they do to a logit; -inf is how a token
+# is banned.
 _MAX_BIAS = 1e6
+_MAX_REPETITION = 1e6
+# A banned token's logit over this is still too low to be drawn.
+_MAX_TEMPERATURE = 1e30
 
 
 @dataclass(frozen=True)
@@ -63,14 +67,13 @@ class Sampling:
     dry: Dry | None = None
 
     def __post_init__(self) -> None:
-        finite = math.isfinite
-        _number("temperature", self.temperature, "a number of at least 0", lambda v: 0 <= v < math.inf)
+        _number("temperature", self.temperature, "a number from 0 to 1e30", lambda v: 0 <= v <= _MAX_TEMPERATURE)
         _number("top_p", self.top_p, "a number above 0 and at most 1", lambda v: 0 < v <= 1)
         _number("min_p", self.min_p, "a number from 0 to 1", lambda v: 0 <= v <= 1)
-        _number("top_n_sigma", self.top_n_sigma, "a number of at least 0", lambda v: 0 <= v < math.inf)
-        _number("repetition_penalty", self.repetition_penalty, "a number above 0", lambda v: 0 < v < math.inf)
-        _number("presence_penalty", self.presence_penalty, "a finite number", finite)
-        _number("frequency_penalty", self.frequency_penalty, "a finite number", finite)
+        _number("top_n_sigma", self.top_n_sigma, "a number from 0 to 1e6", lambda v: 0 <= v <= _MAX_BIAS)
+        _number("repetition_penalty", self.repetition_penalty, "a number from 1e-6 to 1e6", _is_factor)
+        _number("presence_penalty", self.presence_penalty, "a number from -1e6 to 1e6", lambda v: abs(v) <= _MAX_BIAS)
+        _number("frequency_penalty", self.frequency_penalty, "a number from -1e6 to 1e6", lambda v: abs(v) <= _MAX_BIAS)
         check_whole("generate", "top_k", self.top_k, 0, MAX_WORD)
         check_whole("generate", "no_repeat_ngram_size", self.no_repeat_ngram_size, 0, MAX_WORD)
         if self.seed is not None:
@@ -139,6 +142,10 @@ def _checked_biases(biases: object) -> dict[int, float]:
 
 def _is_bias(value: float) -> bool:
     return value == -math.inf or abs(value) <= _MAX_BIAS
+
+
+def _is_factor(value: float) -> bool:
+    return 1 / _MAX_REPETITION <= value <= _MAX_REPETITION
 
 
 def _number(name: str, value: object, rule: str, fits: Callable[[float], bool]) -> None:

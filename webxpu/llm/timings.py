@@ -35,8 +35,9 @@ def timed(
     dispatches_per_token: int,
     gpu_ms: float | None = None,
 ) -> Timings:
-    """Timings from `marks`: (seconds, ids so far) when the call began and at each arrival."""
-    (began, _), (first, first_ids), (last, all_ids) = marks[0], marks[min(1, len(marks) - 1)], marks[-1]
+    """Timings from `marks`: (seconds, ids so far) when the call began and at each arrival, of which there was
+    one at least."""
+    (began, _), (first, first_ids), (last, all_ids) = marks[0], marks[1], marks[-1]
     prefill_s, decode_s = first - began, last - first
     decoded = all_ids - first_ids
     return Timings(
