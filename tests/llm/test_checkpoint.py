@@ -112,6 +112,22 @@ def test_a_server_that_answers_every_path_with_its_page_has_none_of_the_files(tm
     assert (found.tokenizer, found.template) == (None, None)
 
 
+@pytest.mark.parametrize("length", [0x0920, 0x3C20])
+def test_a_header_whose_length_reads_like_text_is_no_missing_file(tmp_path: Path, length: int) -> None:
+    path = folder(tmp_path) / "m" / "model.safetensors"
+    data = path.read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    assert end - 8 <= length
+    path.write_bytes(length.to_bytes(8, "little") + data[8:end].ljust(length) + data[end:])
+    assert opened(tmp_path, "m/").config == tiny_hf.loaded("bf16")[0]
+
+
+def test_a_template_may_begin_with_a_token(tmp_path: Path) -> None:
+    found = opened(folder(tmp_path, chat_template__jinja="<s>{{ messages[0].content }}"), "m/")
+    assert found.template is not None
+    assert found.template.render([{"role": "user", "content": "hi"}]) == "<s>hi"
+
+
 def test_a_failing_connection_is_no_missing_file() -> None:
     bridge = FakeBridge(tiny_hf.FOLDER, fail={"fetch": FetchError("offline")})
     with pytest.raises(FetchError, match=r"^offline$"):

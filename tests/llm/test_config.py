@@ -161,7 +161,12 @@ def test_gemmas_pattern_and_the_base_of_its_local_layers_are_no_keys_of_its_file
     assert [i for i in range(9) if other.window(i) == 0] == [2, 5, 8]
     np.testing.assert_array_equal(other.rope_table(0, 9), rope_table(9, 64, base=5.0))
     assert of("gemma3").windows == ()
-    assert of("gemma3", attention__sliding_window=8192).windows == ()  # the whole context
+
+
+def test_a_layer_whose_window_is_the_whole_context_keeps_the_rope_of_its_own() -> None:
+    gemma = of("gemma3", attention__sliding_window=8192)
+    np.testing.assert_array_equal(gemma.rope_table(0, 9), rope_table(9, 64, base=10000.0))
+    np.testing.assert_array_equal(gemma.rope_table(5, 9), rope_table(9, 64, base=100000.0))
 
 
 def test_scores_of_gemma_3_27b_are_scaled_by_hidden_by_heads() -> None:

@@ -90,7 +90,7 @@ def test_mistral_has_its_own_defaults_and_a_window_in_every_layer() -> None:
     assert found.windows == (4096,) * 30
     assert windows(**mistral, sliding_window=None) == ()
     assert windows(**mistral, sliding_window=100) == (100,) * 30
-    assert windows(**mistral, sliding_window=8192) == ()  # the whole context
+    assert windows(**mistral, sliding_window=8192) == (8192,) * 30
     assert windows(sliding_window=100) == ()  # llama attends to everything
 
 
@@ -136,6 +136,12 @@ def test_a_gemma_is_what_its_gguf_file_says_but_for_gains_that_lack_their_1() ->
     assert config_from_hf(changed(**GEMMA | short), 49152) == found
 
 
+@pytest.mark.parametrize("more", [{}, {"layer_types": [*["sliding_attention"] * 5, "full_attention"] * 3}])
+def test_a_gemmas_window_of_the_whole_context_keeps_its_local_rope(more: dict[str, Any]) -> None:
+    found = config_from_hf(changed(**GEMMA | {"sliding_window": 32768} | more), 49152)
+    assert [i for i in range(18) if not found.rope_is_local(i)] == [5, 11, 17]
+
+
 def test_gemmas_two_ropes_are_read_in_the_old_spelling_and_the_new() -> None:
     scaled = {"rope_type": "linear", "factor": 8.0}
     old = config_from_hf(changed(**GEMMA | {"rope_scaling": scaled}), 49152)
@@ -161,6 +167,10 @@ def test_qwen3_has_norms_of_heads_of_their_own_width_and_its_mixtures_gates_are_
     assert (moe.architecture, moe.experts, moe.experts_used, moe.ffn) == ("qwen3moe", 8, 2, 768)
     assert moe.normalize_gates is False
     assert config_from_hf({**values, "norm_topk_prob": True}, 49152).normalize_gates is True
+    del values["num_experts"]
+    assert config_from_hf({**values, "num_local_experts": 16}, 49152).experts == 16  # as transformers 5 writes it
+    with pytest.raises(FormatError, match=r"^config\.json: num_experts is missing$"):
+        config_from_hf(values, 49152)
     assert config_from_hf(changed(model_type="qwen2", num_key_value_heads=3), 49152).qkv_bias is True
 
 

@@ -185,7 +185,7 @@ def config_from_gguf(metadata: Mapping[str, Any], vocab: int) -> Config:
         rope_factors=_linear_factors(read, head_dim),
         rope_scaling=_yarn(read, context),
         local_rope_base=_local_base(read, traits),
-        windows=_windows(read, traits, layers, context),
+        windows=_windows(read, traits, layers),
         attention_scale=(hidden / heads) ** -0.5 if by_hidden else read.optional("attention.scale"),
         **experts_of(read, traits, "expert_count", "expert_used_count"),
         **common(traits, hidden),
@@ -223,15 +223,13 @@ def experts_of(read: Keys, traits: Traits, all_key: str, used_key: str) -> dict[
     return found
 
 
-def windows_by_pattern(window: int, pattern: int, layers: int, context: int) -> tuple[int, ...]:
-    """One window a layer; of every `pattern` layers the last sees everything (0: none does). A window of the whole
-    context hides nothing."""
-    if window >= context:
-        return ()
+def windows_by_pattern(window: int, pattern: int, layers: int) -> tuple[int, ...]:
+    """One window a layer; of every `pattern` layers the last sees everything (0: none does). One of the whole context
+    hides nothing, but may have a rope of its own."""
     return tuple(0 if pattern and i % pattern == pattern - 1 else window for i in range(layers))
 
 
-def _windows(read: Keys, traits: Traits, layers: int, context: int) -> tuple[int, ...]:
+def _windows(read: Keys, traits: Traits, layers: int) -> tuple[int, ...]:
     if traits.window_pattern is None:
         read.must_equal("attention.sliding_window", None)
         return ()
@@ -239,7 +237,7 @@ def _windows(read: Keys, traits: Traits, layers: int, context: int) -> tuple[int
         return ()
     key = "attention.sliding_window_pattern"
     pattern = read.count(key) if read.has(key) else traits.window_pattern
-    return windows_by_pattern(read.count("attention.sliding_window"), pattern, layers, context)
+    return windows_by_pattern(read.count("attention.sliding_window"), pattern, layers)
 
 
 def _local_base(read: Keys, traits: Traits) -> float | None:

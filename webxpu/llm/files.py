@@ -13,6 +13,10 @@ from webxpu.gpu.seam import Bridge
 from webxpu.llm.source import Source
 
 FIRST_READ_BYTES = 256 * 1024
+# How a page begins that a server answers every path with. No "<" alone: templates begin with tokens such as <s>, and
+# the length that begins a safetensors file may read " <".
+_PAGES = (b"<!doctype", b"<html", b"<!--", b"<?xml")
+_BEGIN_BYTES = 64
 # Configurations, and tokenizers: that of 262,144 pieces takes 33 MB.
 MAX_SMALL_BYTES = 16 * 1024 * 1024
 MAX_TOKENIZER_BYTES = 64 * 1024 * 1024
@@ -37,7 +41,7 @@ class Files:
 
     async def exists(self, name: str) -> bool:
         """Whether there is such a file. Raises FetchError where that cannot be known."""
-        return await self._begins(name, lambda: self.reader(name)(0, 1))
+        return await self._begins(name, lambda: self.reader(name)(0, _BEGIN_BYTES))
 
     async def find(self, name: str, most_bytes: int = MAX_SMALL_BYTES) -> bytes | None:
         """A file's bytes, or None where there is no such file. Raises FetchError, and FormatError for a longer one."""
@@ -50,18 +54,18 @@ class Files:
         return found[0] if await self._begins(name, read) else None
 
     async def _begins(self, name: str, read: Callable[[], Awaitable[tuple[bytes, int | None]]]) -> bool:
-        """Whether a file has a beginning, noted where it has none. Servers of one page answer every path with it. Where
-        files have hashes, one without is none of them."""
+        """Whether a file has a beginning, noted where it has none. Where files have hashes, one without is none of
+        them."""
         if self.hashes and name not in self.hashes:
             self.looked_for.append(name)
             return False
         try:
-            begin = (await read())[0][:64].lstrip()
+            begin = (await read())[0][:_BEGIN_BYTES]
         except FetchError as e:
             if not e.missing:
                 raise
             begin = b""
-        if not begin or begin[:1] == b"<":
+        if not begin or begin.lstrip().lower().startswith(_PAGES):
             self.looked_for.append(name)
             return False
         return True

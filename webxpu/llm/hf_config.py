@@ -131,6 +131,8 @@ def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
     for key, value in _NEUTRAL.items():
         read.must_equal(key, value)
     scalar = read.optional("query_pre_attn_scalar")
+    # transformers 5 writes another name than it reads in older files.
+    experts = "num_local_experts" if read.has("num_local_experts") else "num_experts"
     return Config(
         architecture=architecture,
         layers=layers,
@@ -143,17 +145,17 @@ def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
         rms_eps=read.positive("rms_norm_eps"),
         context_length=context,
         rope_pairs="half",
-        windows=_windows(read, merged, layers, context) if "sliding_window" in defaults else (),
+        windows=_windows(read, merged, layers) if "sliding_window" in defaults else (),
         attention_scale=None if scalar is None else scalar**-0.5,
         gain_offset=traits.gain_offset,
         normalize_gates=read.flag("norm_topk_prob", default=True),
         **_ropes(merged, traits, head_dim, context),
-        **experts_of(read, traits, "num_experts", "num_experts_per_tok"),
+        **experts_of(read, traits, experts, "num_experts_per_tok"),
         **common(traits, hidden),
     )
 
 
-def _windows(read: Keys, values: Mapping[str, Any], layers: int, context: int) -> tuple[int, ...]:
+def _windows(read: Keys, values: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """By layer_types where the file has them, else by a pattern, else from max_window_layers on. null is no window, and
     no missing key that has a default."""
     if not read.flag("use_sliding_window", default=True) or not read.has("sliding_window"):
@@ -162,13 +164,13 @@ def _windows(read: Keys, values: Mapping[str, Any], layers: int, context: int) -
     if kinds is None:
         pattern = read.count("sliding_window_pattern") if read.has("sliding_window_pattern") else 0
         first = values.get("max_window_layers") or 0
-        return tuple(0 if i < first else w for i, w in enumerate(windows_by_pattern(window, pattern, layers, context)))
+        return tuple(0 if i < first else w for i, w in enumerate(windows_by_pattern(window, pattern, layers)))
     if not isinstance(kinds, list) or len(kinds) != layers:
         read.clash("layer_types", f"a list of {layers} texts", kinds)
     for kind in kinds:
         if kind not in ("full_attention", "sliding_attention"):
             read.refuse("layer_types", "full_attention or sliding_attention", kind)
-    found = tuple(window if kind == "sliding_attention" and window < context else 0 for kind in kinds)
+    found = tuple(window if kind == "sliding_attention" else 0 for kind in kinds)
     return found if any(found) else ()
 
 
