@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.llm import tiny, tiny_hf
+from tests.llm import one_bit_files, tiny, tiny_hf, tiny_models
 from tests.llm.fake_bridge import FakeBridge
 from tests.llm.retyped import write_retyped
 from webxpu.errors import FormatError
@@ -25,6 +25,7 @@ from webxpu.host.convert import convert
 from webxpu.host.exits import BAD_MODEL, USAGE, BadModel, UsageError
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.weights import read_arrays
+from webxpu.ops.rope import permute_rope_channels
 from webxpu.quant.ggml import Blocks, dequantize
 from webxpu.quant.one_bit import quantize_q1_0
 from webxpu.quant.rows import joined, quantize_to
@@ -74,10 +75,8 @@ def test_a_gguf_file_becomes_a_folder_with_the_same_model(tmp_path: Path, to: st
         else:
             assert after[name].type == to
             np.testing.assert_array_equal(dequantize(after[name]), quantised(to, rows), err_msg=name)
-    assert counts["other"] == (2 if keep_head else 0)
-    assert (
-        counts["matrices"] == sum(len(w.parts) for w in source.weights.values() if len(w.shape) > 1) - counts["other"]
-    )
+    assert (counts["kept"], counts["fallback"]) == (2 if keep_head else 0, 0)
+    assert counts["matrices"] == sum(len(w.parts) for w in source.weights.values() if len(w.shape) > 1) - counts["kept"]
 
 
 @pytest.mark.parametrize("name", tiny_hf.NAMES)
@@ -98,7 +97,28 @@ def test_a_hugging_face_folder_becomes_one_with_the_same_model(tmp_path: Path, n
     for key, rows in dense(before).items():
         want = rows if rows.ndim == 1 else quantised(kind, rows)
         np.testing.assert_array_equal(dense(after)[key], want, err_msg=key)
-    assert counts["other"] == (counts["other"] + counts["matrices"] if to == "q1_0" else 0)
+    assert (counts["matrices"] == 0) == (counts["fallback"] > 0) == (to == "q1_0")
+    assert counts["kept"] == 0
+
+
+@pytest.mark.parametrize("to", ["q8", "q4g128", "q1_0"])
+@pytest.mark.parametrize("name", ["llama", "qwen2", "qwen3-tied", "qwen3moe", "gemma3"])
+def test_a_models_two_forms_become_the_same_weights(tmp_path: Path, name: str, to: str) -> None:
+    tiny_models.write_gguf(tmp_path / "m.gguf", name, "f32")
+    tiny_models.write_folder(tmp_path / "m", tiny_models.MODELS[name].config, tiny_models.tensors(name))
+    counts = [convert(tmp_path / form, tmp_path / f"to-{form}", to) for form in ("m.gguf", "m")]
+    one, two = (opened(tmp_path, f"to-{form}/") for form in ("m.gguf", "m"))
+    assert one.config.layers == two.config.layers
+    routers = 2 if name == "qwen3moe" else 0
+    assert [(c["kept"], c["fallback"]) for c in counts] == [(routers, 0)] * 2
+    a, b = (dense(arrays(tmp_path, found)) for found in (one, two))
+    assert set(a) == set(b)
+    for key, values in b.items():
+        if name == "llama" and key.endswith("qkv"):  # GGUF's rows of query and key are in another order
+            heads, keys, d = one.config.heads, one.config.kv_heads, one.config.head_dim
+            q, k, v = np.split(values, [heads * d, (heads + keys) * d])
+            values = np.concatenate([permute_rope_channels(q, heads), permute_rope_channels(k, keys), v])
+        np.testing.assert_array_equal(a[key], values, err_msg=key)
 
 
 def test_every_block_type_is_read_as_a_source(tmp_path: Path) -> None:
@@ -162,8 +182,56 @@ def test_what_is_there_is_replaced_only_where_asked_and_only_a_checkpoint(tmp_pa
     with pytest.raises(UsageError, match=r"mine is no checkpoint of webxpu, so it is not replaced$"):
         convert(tiny.FILE, tmp_path / "mine", "q8", force=True)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "words"
+    (tmp_path / "mine" / "manifest.json").write_text('{"name": "a web app"}')
+    with pytest.raises(UsageError, match=r"mine is no checkpoint of webxpu, so it is not replaced$"):
+        convert(tiny.FILE, tmp_path / "mine", "q8", force=True)
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"out is no checkpoint of webxpu, so it is not replaced$"):
+        convert(tiny.FILE, tmp_path / "out", "q8", force=True)
+    (tmp_path / "out" / "notes.txt").unlink()
+    (tmp_path / "file").write_text("words")
+    with pytest.raises(UsageError, match=r"file is no checkpoint of webxpu, so it is not replaced$"):
+        convert(tiny.FILE, tmp_path / "file", "q8", force=True)
     with pytest.raises(UsageError, match=r"out is converted already"):
         convert(tmp_path / "out", tmp_path / "again", "q8")
+
+
+def test_a_move_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    convert(tiny.FILE, tmp_path / "out", "q8")
+    rename = Path.rename
+
+    def failing(self: Path, target: Path) -> Path:
+        if self.name.endswith(".partial"):
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match=r"^no$"):
+        convert(tiny.FILE, tmp_path / "out", "q4g128", force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert opened(tmp_path, "out/").weights["head"].type == "q8"
+
+
+def test_the_folder_that_one_is_in_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    convert(tiny.FILE, Path(), "q8", force=True)
+    assert opened(tmp_path, "here/").weights["head"].type == "q8"
+
+
+def test_a_source_of_another_form_is_refused(tmp_path: Path) -> None:
+    one_bit_files.write_bitgpu(tmp_path / "bitgpu", one_bit_files.parts())
+    one_bit_files.write_onnx(tmp_path, one_bit_files.parts())
+    for source, form in (("bitgpu", "bitgpu"), ("bitgpu/manifest.json", "bitgpu"), ("onnx/model_q1.onnx", "onnx")):
+        with pytest.raises(UsageError, match=rf"must be a Hugging Face folder or a GGUF file, got one of {form}$"):
+            convert(tmp_path / source, tmp_path / "out", "q8")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_gguf_file_may_have_any_name(tmp_path: Path) -> None:
+    shutil.copy(tiny.FILE, tmp_path / "m.safetensors")
+    convert(tmp_path / "m.safetensors", tmp_path / "out", "q8")
+    assert opened(tmp_path, "out/").config == opened(tiny.GOLDENS, tiny.FILE.name).config
 
 
 def test_memory_does_not_grow_with_a_tensor(tmp_path: Path) -> None:
@@ -201,8 +269,14 @@ def test_memory_does_not_grow_with_a_tensor(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
     assert main(["convert", str(tiny.FILE), out, "--to", "q8", "--keep-head"]) == 0
-    assert "14 matrices in q8, 2 in another type" in " ".join(capsys.readouterr().err.split())
+    assert "14 matrices in q8, 2 left in their own type, " in " ".join(capsys.readouterr().err.split())
     assert main(["convert", str(tiny.FILE), out, "--to", "q8"]) == USAGE
+    narrow = str(tmp_path / "narrow")
+    assert main(["convert", str(tiny_hf.FOLDER / "f32"), narrow, "--to", "q1_0"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "0 matrices in q1_0, 16 in q8, since their rows are no multiple of 128 numbers, " in said
+    table = json.loads((tmp_path / "narrow" / "manifest.json").read_text())["tensors"]
+    assert {entry["type"] for entry in table.values() if len(entry["shape"]) == 2} == {"q8"}
     assert main(["convert", str(tmp_path / "none"), str(tmp_path / "x"), "--to", "q8"]) == BAD_MODEL
     assert "no file or folder" in capsys.readouterr().err
 

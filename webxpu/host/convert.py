@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
 import math
 import re
@@ -30,12 +29,14 @@ from webxpu.formats.converted import (
     METADATA_NAME,
     PAYLOAD_NAME,
     VERSION,
+    is_manifest,
 )
 from webxpu.formats.gguf import read_gguf_header, without_tensors
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.gpu.seam import Bridge
 from webxpu.host import exits
 from webxpu.host.exits import BadModel, UsageError
+from webxpu.host.hashed_file import HashedFile
 from webxpu.host.progress import download_bars
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.source import Source
@@ -63,11 +64,19 @@ def convert_command(options: argparse.Namespace) -> int:
         done = convert(
             options.source, options.folder, options.to, keep_head=options.keep_head, force=options.force, report=report
         )
-    kept = f", {done['other']} in another type" if done["other"] else ""
-    print(
-        f"{options.folder}: {done['matrices']} matrices in {options.to}{kept}, {done['bytes']:,} bytes", file=sys.stderr
-    )
+    print(f"{options.folder}: {_said(done, options.to)}", file=sys.stderr)
     return exits.OK
+
+
+def _said(done: Mapping[str, int], to: str) -> str:
+    """What became of the matrices."""
+    parts = [f"{done['matrices']} matrices in {to}"]
+    if done["fallback"]:
+        reason = f"since their rows are no multiple of {BLOCK_TYPES[to].elements} numbers"
+        parts.append(f"{done['fallback']} in {FALLBACK}, {reason}")
+    if done["kept"]:
+        parts.append(f"{done['kept']} left in their own type")
+    return f"{', '.join(parts)}, {done['bytes']:,} bytes"
 
 
 def convert(
@@ -88,17 +97,21 @@ def convert(
     force      replaces a checkpoint that is there
     report     told (label, bytes done, bytes in all)
 
-    Returns counts: matrices in the type, those in another one, bytes of the payload. Raises UsageError where the folder
-    is in the way, BadModel where there is no such source, FormatError, Unsupported.
+    Returns counts: "matrices" in the type, "fallback", in q8 since its blocks do not fit their rows, and "kept" in
+    their own type, such as routers; "bytes" of the payload. Raises UsageError where the folder is in the way or the
+    source is of another form, BadModel where there is no such source, FormatError, Unsupported, TemplateError.
     """
     if folder.exists() and not force:
         raise UsageError(f"{folder} exists; --force replaces a checkpoint")
-    if folder.exists() and not (folder / MANIFEST_NAME).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    folder = folder.resolve()  # "." has no name and no neighbours
+    if folder.exists() and not _replaceable(folder):
         raise UsageError(f"{folder} is no checkpoint of webxpu, so it is not replaced")
     bridge = LocalBridge()
     checkpoint = asyncio.run(open_checkpoint(_source(source), _seam(bridge)))
-    if checkpoint.hashes:
+    if checkpoint.form == "converted":
         raise UsageError(f"{source} is converted already; convert what it was made from")
+    if checkpoint.form not in ("gguf", "safetensors"):
+        raise UsageError(f"{source} must be a Hugging Face folder or a GGUF file, got one of {checkpoint.form}")
     made = folder.parent / f".{folder.name}.partial"
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True)
@@ -108,6 +121,20 @@ def convert(
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return done
+
+
+def _replaceable(folder: Path) -> bool:
+    """Whether a folder is empty or a checkpoint of webxpu, with nothing in it that `convert` has not written."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else None
+    if not names:
+        return names is not None
+    try:
+        manifest = json.loads((folder / MANIFEST_NAME).read_bytes())
+    except (OSError, ValueError):
+        return False
+    if not isinstance(manifest, dict) or not is_manifest(manifest) or not isinstance(manifest.get("files"), dict):
+        return False
+    return names <= {MANIFEST_NAME, *manifest["files"]}
 
 
 def _source(path: Path) -> str:
@@ -122,7 +149,12 @@ def _move(made: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
         folder.rename(old)
-    made.rename(folder)
+    try:
+        made.rename(folder)
+    except BaseException:
+        if old.exists():
+            old.rename(folder)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -184,7 +216,7 @@ class _Conversion:
     def _payload(self, files: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """Writes the tensors one after the other."""
         table: dict[str, Any] = {}
-        counts = {"matrices": 0, "other": 0, "bytes": 0}
+        counts = {"matrices": 0, "fallback": 0, "kept": 0, "bytes": 0}
         with HashedFile(self.folder / PAYLOAD_NAME) as out:
             for info in sorted(self.checkpoint.tensors.values(), key=lambda t: (t.file, t.start)):
                 kind = self._type_of(info)
@@ -192,7 +224,7 @@ class _Conversion:
                 table[info.name] = {"type": kind, "shape": list(info.shape), "start": out.nbytes}
                 self._tensor(info, kind, out)
                 if info.name in self.matrices:
-                    counts["matrices" if kind == self.to else "other"] += 1
+                    counts["matrices" if kind == self.to else "kept" if kind == info.type else "fallback"] += 1
             files[PAYLOAD_NAME] = out.entry()
             counts["bytes"] = out.nbytes
         return table, counts
@@ -248,7 +280,7 @@ class _Conversion:
         """The files beside the payload with their hashes, and what the manifest says of the configuration."""
         path = Path(self.checkpoint.source.place)
         files: dict[str, Any] = {}
-        if path.suffix == ".safetensors":
+        if self.checkpoint.form == "safetensors":
             texts = {name: path.with_name(name) for name in (*TEXT_FILES, "config.json", "generation_config.json")}
             found = {name: text.read_bytes() for name, text in texts.items() if text.is_file()}
             for name in found.keys() & set(TEXT_FILES):
@@ -268,44 +300,6 @@ class _Conversion:
         with HashedFile(self.folder / name) as out:
             out.write(data)
             return out.entry()
-
-
-class HashedFile:
-    """A file that is written from its start to its end, with a hash for every chunk."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
-        self._hash = hashlib.sha256()
-        self._sums: list[str] = []
-        self.nbytes = 0
-
-    def __enter__(self) -> HashedFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def write(self, data: bytes) -> None:
-        self._file.write(data)
-        left = memoryview(data)
-        while left:
-            room = CHUNK_BYTES - self.nbytes % CHUNK_BYTES
-            part = left[:room]
-            self._hash.update(part)
-            self.nbytes += len(part)
-            left = left[room:]
-            if self.nbytes % CHUNK_BYTES == 0:
-                self._sums.append(self._hash.hexdigest())
-                self._hash = hashlib.sha256()
-
-    def fill(self, nbytes: int) -> None:
-        """Zeros."""
-        self.write(bytes(nbytes))
-
-    def entry(self) -> dict[str, Any]:
-        """What the manifest says of the file."""
-        rest = [self._hash.hexdigest()] if self.nbytes % CHUNK_BYTES else []
-        return {"bytes": self.nbytes, "sha256": self._sums + rest}
 
 
 def _floats(info: TensorInfo, raw: bytes) -> F32:

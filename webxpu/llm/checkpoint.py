@@ -39,6 +39,7 @@ class Checkpoint:
     eos_ids        ids that end a reply
     identity       a hash of the configuration and the table of tensors
     source         the file with the weights; those of other files lie beside it
+    form           what kind of source it was: "gguf", "safetensors", "converted", "bitgpu" or "onnx"
     tensors        the table of tensors that the weights are made of
     hashes         by file, what it must hold; of converted checkpoints
     """
@@ -52,6 +53,7 @@ class Checkpoint:
     identity: str
     source: Source
     no_tokenizer: str = field(default="", kw_only=True)
+    form: str = field(kw_only=True)
     tensors: Mapping[str, TensorInfo] = field(default_factory=dict, kw_only=True, repr=False)
     hashes: Mapping[str, ChunkHashes] = field(default_factory=dict, kw_only=True, repr=False)
 
@@ -133,6 +135,7 @@ def open_gguf(
         identity_of(config, header.tensors, hashes),
         source,
         no_tokenizer=reason,
+        form="gguf" if hashes is None else "converted",
         tensors=header.tensors,
         hashes=hashes or {},
     )

@@ -19,7 +19,7 @@ async def open_converted(files: Files, values: Mapping[str, Any]) -> Checkpoint:
     manifest = read_manifest(values)
     files.hashes = manifest.hashes
     if manifest.config is not None:
-        return await checkpoint_of(files, manifest.config, manifest.generation, manifest.tensors)
+        return await checkpoint_of(files, manifest.config, manifest.generation, manifest.tensors, "converted")
     assert manifest.metadata is not None
     header = await read_gguf_header(files.reader(manifest.metadata), name=manifest.metadata)
     factors = await rope_factors(manifest.tensors, files.reader)

@@ -23,11 +23,15 @@ async def open_folder(files: Files, values: Mapping[str, Any]) -> Checkpoint:
     """The model of a folder whose config.json says `values`. Raises FormatError, Unsupported, FetchError."""
     table = await read_table(files)
     generation = await files.find_json("generation_config.json")
-    return await checkpoint_of(files, values, generation, table.tensors)
+    return await checkpoint_of(files, values, generation, table.tensors, "safetensors")
 
 
 async def checkpoint_of(
-    files: Files, values: Mapping[str, Any], generation: Mapping[str, Any] | None, table: Mapping[str, TensorInfo]
+    files: Files,
+    values: Mapping[str, Any],
+    generation: Mapping[str, Any] | None,
+    table: Mapping[str, TensorInfo],
+    form: str,
 ) -> Checkpoint:
     """The model of a config.json, a generation_config.json and a table of tensors; its tokenizer is among `files`."""
     config = config_from_hf(values, vocab_of(table))
@@ -46,6 +50,7 @@ async def checkpoint_of(
         identity_of(config, tensors, files.hashes),
         files.place(next(iter(tensors.values())).file),
         no_tokenizer=text.reason,
+        form=form,
         tensors=tensors,
         hashes=files.hashes,
     )

@@ -46,7 +46,7 @@ async def open_bitgpu(files: Files, values: Mapping[str, Any]) -> Checkpoint:
     """The model of a bitgpu manifest. Raises FormatError, Unsupported, FetchError."""
     model = read_bitgpu(values)
     assert model.arch is not None
-    return await _open(files, model, _settings(model.arch, baked=model.cos is not None))
+    return await _open(files, model, _settings(model.arch, baked=model.cos is not None), files, "bitgpu")
 
 
 async def open_onnx(files: Files) -> Checkpoint:
@@ -58,7 +58,7 @@ async def open_onnx(files: Files) -> Checkpoint:
         values = await place.find_json("config.json")
         if values is not None:
             values.pop("quantization_config", None)  # it says what the graph says
-            return await _open(files, model, values, place)
+            return await _open(files, model, values, place, "onnx")
     raise files.incomplete("a config.json, or the folder above it")
 
 
@@ -82,15 +82,15 @@ def _settings(arch: Mapping[str, Any], *, baked: bool) -> dict[str, Any]:
     return values
 
 
-async def _open(files: Files, model: OneBitModel, values: Mapping[str, Any], texts: Files | None = None) -> Checkpoint:
-    """texts   the folder with the tokenizer, where it is another one"""
+async def _open(files: Files, model: OneBitModel, values: Mapping[str, Any], texts: Files, form: str) -> Checkpoint:
+    """texts   the folder with the tokenizer"""
     await _check_constants(files, model)
     settings = dict(values)
     table = await _rope_table(files, model)
     if table is not None:
         settings = {k: v for k, v in settings.items() if k not in ("rope_scaling", "rope_theta", "rope_parameters")}
     tensors = {named: replace(info, name=named) for info in model.tensors.values() for named in [_hf_name(info.name)]}
-    made = await checkpoint_of(texts or files, settings, None, tensors)
+    made = await checkpoint_of(texts, settings, None, tensors, form)
     source = files.place(next(iter(made.weights.values())).parts[0].file)
     if table is None:
         return replace(made, source=source)
