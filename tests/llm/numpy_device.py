@@ -114,6 +114,9 @@ class NumpyProgram:
             self._output = self.device.put(np.zeros(self.device.vocab, np.float32))
         return self._output
 
+    def free(self) -> None:
+        self.device.calls.append("free")
+
     def loop(self, max_tokens: int, **options: Any) -> NumpyLoop:
         self.device.calls.append("loop")
         return NumpyLoop(self, max_tokens, **options)

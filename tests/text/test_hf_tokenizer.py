@@ -313,3 +313,15 @@ def test_in_the_browser_the_bridge_encodes_from_the_same_json_and_decoding_calls
     ]
     assert tokenizer.decode([97, 256, 98]) == "ab"
     assert len(asked) == 2
+
+
+def test_the_text_of_an_id_is_none_where_it_has_none_of_its_own(smollm2):
+    [hello] = smollm2.encode(" hello")
+    snowman = smollm2.encode("☃")
+    assert smollm2.id_to_token(hello) == " hello"
+    assert b"".join(map(smollm2.token_bytes, snowman)).decode() == "☃"
+    assert None in [smollm2.id_to_token(i) for i in snowman]  # part of a character
+    assert [smollm2.id_to_token(i) for i in (2, -1, 49152)] == [None] * 3
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 2}, "merges": []}
+    gap = Tokenizer.from_json({"model": model, "decoder": {"type": "Fuse"}})
+    assert [gap.id_to_token(i) for i in range(3)] == ["a", None, "b"]

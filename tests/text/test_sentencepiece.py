@@ -212,3 +212,11 @@ def test_the_last_of_a_field_counts_and_specs_that_come_twice_are_one():
     tokenizer = SentencePiece.from_bytes(model(pieces, {3: WORD, 44: "?"}, tail=again))
     assert tokenizer.encode(" ab  ab ") == [6, 5, 6]
     assert tokenizer.decode([0]) == "?"
+
+
+def test_the_text_of_an_id_is_none_where_it_has_none_of_its_own():
+    first = [("<unk>", 0.0, UNKNOWN), ("<s>", 0.0, CONTROL), ("\u2581a", -1.0, NORMAL)]
+    tokenizer = SentencePiece.from_bytes(model([*first, *BYTES], {3: BPE, 35: True}), "m")
+    assert [tokenizer.id_to_token(i) for i in (-1, 0, 1, 2, 3 + 0x0A, 3 + 0xE2, 259)] == [
+        None, None, None, " a", "\n", None, None,
+    ]  # fmt: skip

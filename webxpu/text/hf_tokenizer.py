@@ -117,6 +117,16 @@ class Tokenizer:
             self._bytes[token_id] = found
         return found
 
+    def id_to_token(self, token_id: int) -> str | None:
+        """The text that an id alone stands for; None for a control token, for part of a character, and for no id."""
+        inside = 0 <= token_id < self.vocab_size and self._pieces[token_id] is not None
+        if not inside or token_id in self.special_ids:
+            return None
+        try:
+            return self.token_bytes(token_id).decode()
+        except UnicodeDecodeError:
+            return None
+
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """The text of ids. Bytes that are no UTF-8 become U+FFFD."""
         stream = TextStream(self, skip_special=skip_special)

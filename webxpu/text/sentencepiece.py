@@ -135,6 +135,16 @@ class SentencePiece:
             return bytes([surface])
         return self.pieces[token_id].encode() if token_id in self.special_ids else surface.encode()
 
+    def id_to_token(self, token_id: int) -> str | None:
+        """The text that an id alone stands for; None for a control piece, the unknown one, part of a character, and for
+        no id."""
+        if not 0 <= token_id < self.vocab_size or token_id in (self.unk_id, *self.special_ids):
+            return None
+        try:
+            return self.token_bytes(token_id).decode()
+        except UnicodeDecodeError:
+            return None
+
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """The text of ids. Each byte that is no UTF-8 becomes a U+FFFD.
 

@@ -11,7 +11,7 @@ from webxpu.llm.constraints import ConstraintError
 
 
 class Codec(Protocol):
-    """Text to ids and back, as the constraint needs it.
+    """Text to ids and back, as the constraint needs it. A model's tokenizer is one.
 
     vocab_size   how many ids there are
     encode       the ids of a text, without special ones

@@ -1,0 +1,117 @@
+"""The examples of docs/models.md run, on a tiny model computed by NumPy, and its tables name what there is."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+import webxpu
+from tests.llm import tiny
+from tests.llm.numpy_device import numpy_engine
+from webxpu.gpu.target import Gpu
+from webxpu.llm import models
+from webxpu.llm.checkpoint import open_gguf
+from webxpu.llm.model import Model, load, window
+from webxpu.llm.sequence import Sequence
+from webxpu.llm.source import Source
+from webxpu.ops.logprobs import MAX_MOST
+from webxpu.quant.kv import KV_TYPES
+from webxpu.stored import StoredFile
+
+ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "docs" / "models.md").read_text("utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+
+
+def table(head: str) -> list[list[str]]:
+    """The cells of the table whose first column is called so."""
+    [body] = re.findall(rf"^\| {re.escape(head)} \|.*\n\| ---.*\n((?:\|.*\n)+)", GUIDE, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in body.splitlines()]
+
+
+def defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """What each keyword of a function is without being said."""
+    given = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in given if p.kind is p.KEYWORD_ONLY}
+
+
+def named(rows: list[list[str]]) -> dict[str, Any]:
+    return {row[0].strip("`"): ast.literal_eval(row[1].strip("`")) for row in rows}
+
+
+async def opened(source: str, **options: Any) -> Model:
+    """A model as `load` makes it, but tiny and in NumPy's memory."""
+    asked = inspect.signature(load).bind(source, **options)
+    asked.apply_defaults()
+    config, arrays = tiny.model()[0], tiny.dense()
+    capacity, sinks = window(config, asked.arguments["context_tokens"], asked.arguments["sink_tokens"])
+    room = {"kv": asked.arguments["kv"], "sinks": sinks, "sequences": asked.arguments["sequences"]}
+    engine = numpy_engine(config, arrays, capacity, **room).engine
+    engine.device.gpu = Gpu({}, frozenset())  # type: ignore[misc]
+    checkpoint = open_gguf(tiny.header(), Source.parse(source))
+    return Model(engine, checkpoint, tensors={}, owns_device=False, load_ms=1.0)
+
+
+def async_body(code: str, name: str) -> CodeType:
+    return compile(code, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def test_the_examples_run_from_first_to_last(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def cached() -> list[StoredFile]:
+        return [StoredFile("https://example.org/model.gguf", 3, 4, complete=False)]
+
+    async def forget(url: str | None = None) -> int:
+        return 1
+
+    for name, stand_in in {"load": opened, "cached": cached, "forget": forget}.items():
+        monkeypatch.setitem(vars(webxpu), name, stand_in)
+    kept: dict[str, Any] = {}
+
+    async def run() -> None:
+        for number, example in enumerate(EXAMPLES):
+            done = eval(async_body(example, f"docs/models.md, example {number}"), kept)
+            if done is not None:
+                await done
+
+    asyncio.run(run())
+    said = capsys.readouterr().out
+    assert len(EXAMPLES) == 12
+    assert re.search(r"answer: (yes|no) because ", said)
+    assert kept["again"].reused_tokens > 0
+    assert kept["generation"].speculation.steps > 0
+    assert kept["together"].finish_reasons == ["length", "length"]
+    assert kept["rows"].shape == (len(kept["ids"]), kept["model"].config.vocab)
+    assert "https://example.org/model.gguf 3 4 False" in said
+
+
+def test_the_tables_have_every_option_with_its_default() -> None:
+    assert named(table("option of `load`")) == defaults(load)
+    assert named(table("option")) == defaults(Sequence.generate)
+    assert f"at most {MAX_MOST} |" in GUIDE
+    assert sorted(row[0].strip("`") for row in table("architecture")) == models.architectures()
+    assert [row[0].strip('`"') for row in table("`kv`")] == list(KV_TYPES)
+
+
+def test_what_is_decoded_together_has_the_options_that_the_guide_says() -> None:
+    said = GUIDE.partition("Its options are ")[2].partition(", the same for all")[0]
+    assert re.findall(r"`(\w+)`", said) == list(defaults(Model.generate_together))
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/checkpoints.md", "docs/measuring.md"])
+def test_every_link_of_a_page_leads_somewhere(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    headings = {h.lower().replace(" ", "-") for h in re.findall(r"^#+ ([\w ]+)$", text, re.MULTILINE)}
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        file, _, heading = link.partition("#")
+        assert not file or (ROOT / name).parent.joinpath(file).exists(), link
+        assert file or heading in headings, link
