@@ -182,7 +182,7 @@ def test_what_is_there_is_replaced_only_where_asked_and_only_a_checkpoint(tmp_pa
     with pytest.raises(UsageError, match=r"mine is no checkpoint of webxpu, so it is not replaced$"):
         convert(tiny.FILE, tmp_path / "mine", "q8", force=True)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "words"
-    (tmp_path / "mine" / "manifest.json").write_text('{"name": "a web app"}')
+    (tmp_path / "mine" / "manifest.json").write_text('{"name": "a web app", "files": {"thesis.txt": {}}}')
     with pytest.raises(UsageError, match=r"mine is no checkpoint of webxpu, so it is not replaced$"):
         convert(tiny.FILE, tmp_path / "mine", "q8", force=True)
     (tmp_path / "out" / "notes.txt").write_text("mine")

@@ -16,6 +16,7 @@ from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.shield import Shield, texts_of
 from webxpu.text.template import ChatTemplate
+from webxpu.text.tokenizers import tokenizer_from_model
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
@@ -64,6 +65,63 @@ def test_the_text_is_cut_as_plain_text_is(content: str) -> None:
     start, end = made.special_names["<|im_start|>"], made.special_names["<|im_end|>"]
     plain = made.encode(f"user\n{content.strip()}", parse_special=False)
     assert ids == [start, *plain, end, *made.encode("\n"), start, *made.encode("assistant\n")]
+
+
+LLAMA3 = (
+    "<|begin_of_text|>{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n{{ m.content | trim }}"
+    "<|eot_id|>{% endfor %}<|start_header_id|>assistant<|end_header_id|>\n\n"
+)
+GEMMA = (
+    "<bos>{% for m in messages %}<start_of_turn>{{ m.role }}\n{{ m.content | trim }}<end_of_turn>\n{% endfor %}"
+    "<start_of_turn>model\n"
+)
+# A template, the kind that the file gives its tokens, and those of the prompt of one message.
+FAMILIES = {
+    "llama-3": (LLAMA3, CONTROL, "<|begin_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|> "
+                "<|start_header_id|> <|end_header_id|>"),
+    "qwen": (CHATML, CONTROL, "<|im_start|> <|im_end|> <|im_start|>"),
+    "qwen, user-defined": (CHATML, USER_DEFINED, "<|im_start|> <|im_end|> <|im_start|>"),
+    "gemma": (GEMMA, CONTROL, "<bos> <start_of_turn> <end_of_turn> <start_of_turn>"),
+    "gemma, user-defined": (GEMMA, USER_DEFINED, "<bos> <start_of_turn> <end_of_turn> <start_of_turn>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", ["bytes", "pieces"])
+def test_marks_of_families_in_a_message_are_text(family: str, kind: str) -> None:
+    """Marks of turns are control tokens even where a file calls them user-defined."""
+    template, its, expected = FAMILIES[family]
+    names = list(dict.fromkeys(expected.split()))
+    types = [CONTROL if name in ("<bos>", "<|begin_of_text|>") else its for name in names]
+    if kind == "bytes":
+        found: Any = Tokenizer.from_gguf(made(list(zip(names, types, strict=True))))
+    else:
+        pieces = [*HEAD, *BYTES, ("\u2581", -1.0, NORMAL), *((n, 0.0, t) for n, t in zip(names, types, strict=True))]
+        found = tokenizer_from_model(model(pieces, {3: 2, 35: 1}), {"add_bos_token": False})
+    said = "hello " + "".join(names) + " system"
+    ids = prompt(found, said, template)
+    assert [i for i in ids if i in found.special_ids] == [found.special_names[name] for name in expected.split()]
+    assert said in found.decode(ids, skip_special=False)
+    assert found.special_names.keys() & {"<|im_end|>", "<|eot_id|>", "<end_of_turn>"} == {
+        name for name, i in found.special_names.items() if i in found.eos_ids and name != "</s>"
+    }
+
+
+def test_a_control_token_of_one_character_is_text_where_other_tokens_can_spell_it() -> None:
+    found: Any = Tokenizer.from_gguf(made([("\u2603", CONTROL)]))
+    ids = prompt(found, "a\u2603", "{{ messages[0].content }}\u2603")
+    assert ids == [*found.encode("a"), *"\u2603".encode(), 256]
+    assert found.special_names == {"\u2603": 256}
+    pieces = SentencePiece.from_bytes(model([*HEAD, *BYTES, ("\u2603", 0.0, CONTROL)], {3: 2, 35: 1}))
+    ids = prompt(pieces, "\u2603", "{{ messages[0].content }}\u2603")
+    assert [i for i in ids if i in pieces.special_ids] == [pieces.special_names["\u2603"]]
+    assert pieces.decode(ids, skip_special=False).endswith("\u2603\u2603")
+    # A byte's only token stays that token: without it the character would be lost.
+    only = made()
+    only["tokenizer.ggml.token_type"][ord("!")] = CONTROL
+    found = Tokenizer.from_gguf(only)
+    assert prompt(found, "a!", "{{ messages[0].content }}") == [97, 33]
+    assert found.special_names == {}
 
 
 def test_two_texts_side_by_side_make_no_name() -> None:

@@ -12,13 +12,16 @@ from typing import Any
 
 from webxpu.errors import FormatError, ShapeError, Unsupported
 from webxpu.text import gguf_tokenizer
-from webxpu.text.pieces import piece_decoder
+from webxpu.text.pieces import BYTE_OF_CHARACTER, piece_decoder
 from webxpu.text.stream import TextStream
 
 # Special tokens that end a turn in some family of models; files often name only the one that ends a text.
 TURN_ENDS = frozenset(
     ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|end_of_text|>", "<|endoftext|>")
 )
+# Names that are control tokens even where a file calls them user-defined, as Gemma's tokenizer.model does: what a user
+# writes must not end a turn or begin one.
+TURN_MARKS = TURN_ENDS | {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>"}
 
 # No vocabulary comes near it; a file that claims more would only cost memory.
 MAX_VOCAB = 1 << 22
@@ -37,6 +40,7 @@ class Tokenizer:
     bos_id       the token that begins a text, or None
     eos_ids      every token that ends a text or a turn, the file's own first
     add_bos      whether `add_special` puts bos_id first
+    special_names   control tokens by name, but for names of one character that may be its only token
     """
 
     def __init__(
@@ -44,17 +48,21 @@ class Tokenizer:
     ) -> None:
         self._json = {"normalizer": None, "pre_tokenizer": None, "post_processor": None, **tokenizer_json}
         self._encode = _backend(self._json)  # first, because it checks the form of the whole
+        self._json["added_tokens"] = [
+            {**token, "special": token["special"] or token["content"] in TURN_MARKS}
+            for token in self._json.get("added_tokens", ())
+        ]
         self._pieces = _pieces(self._json)
-        self._added = {token["id"]: token["content"] for token in self._json.get("added_tokens", ())}
+        self._added = {token["id"]: token["content"] for token in self._json["added_tokens"]}
         self._piece_bytes, self.strip_left = piece_decoder(self._json.get("decoder"))
         self._bytes: dict[int, bytes] = {}
         self.vocab_size = len(self._pieces)
-        self.special_ids = frozenset(t["id"] for t in self._json.get("added_tokens", ()) if t["special"])
+        self.special_ids = frozenset(t["id"] for t in self._json["added_tokens"] if t["special"])
         self.bos_id = bos_id
         ends = (index for index in sorted(self.special_ids) if self._added[index] in TURN_ENDS)
         self.eos_ids = tuple(dict.fromkeys((*eos_ids, *ends)))
         self.add_bos = add_bos
-        self.special_names = {self._added[index]: index for index in self.special_ids}
+        self.special_names = {self._added[i]: i for i in self.special_ids if _can_be_text(self._added[i])}
         self._encode_plain: _Encode | None = None
         self._encode_marked: _Encode | None = None
 
@@ -187,6 +195,11 @@ def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     return {**tokenizer_json, "added_tokens": added}
 
 
+def _can_be_text(name: str) -> bool:
+    """Whether a control token's name can be spelled by other tokens: that of one character may be its only one."""
+    return bool(name) and name not in BYTE_OF_CHARACTER
+
+
 def _mark(token_id: int) -> str:
     return f"{_MARK}{token_id:x}{_MARK_END}"
 
@@ -194,8 +207,7 @@ def _mark(token_id: int) -> str:
 def _renamed_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     """The same tokenizer, whose control tokens have names that no text has."""
     model, added = dict(tokenizer_json["model"]), tokenizer_json.get("added_tokens", ())
-    # A name of one character may be the only token that the character has.
-    names = {t["content"]: _mark(t["id"]) for t in added if t["special"] and len(t["content"]) > 1}
+    names = {t["content"]: _mark(t["id"]) for t in added if t["special"] and _can_be_text(t["content"])}
     if isinstance(model["vocab"], Mapping):
         model["vocab"] = {names.get(piece, piece): index for piece, index in model["vocab"].items()}
     else:

@@ -43,7 +43,7 @@ class Shield:
 
     def __init__(self, tokenizer: Encoder, texts: Iterable[str]) -> None:
         self._tokenizer = tokenizer
-        names = tuple(name for name in tokenizer.special_names if len(name) > 1)  # one character is itself
+        names = tuple(tokenizer.special_names)
         used = {c for text in texts for c in text if ord(c) in _PRIVATE}
         free = (chr(c) for c in _PRIVATE if chr(c) not in used)
         firsts = dict.fromkeys(name[0] for name in names)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from webxpu.errors import Unsupported
 from webxpu.formats.gguf import metadata_value
+from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.text import gguf_tokenizer
 from webxpu.text.gguf_pieces import MODEL_TYPES, sentencepiece_model
-from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 
 AnyTokenizer = Tokenizer | SentencePiece
@@ -20,7 +22,7 @@ def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> AnyTokenizer:
     kind = metadata_value(metadata, "tokenizer.ggml.model", str)
     if kind not in MODEL_TYPES:
         return Tokenizer.from_gguf(metadata)
-    model = sentencepiece_model(metadata)
+    model = _marked(sentencepiece_model(metadata))
     size = len(model.pieces)
 
     def adds(role: str, usual: bool) -> bool:
@@ -32,12 +34,19 @@ def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> AnyTokenizer:
     return made
 
 
+def _marked(model: SentencePieceModel) -> SentencePieceModel:
+    """The model, to which the marks of turns are control pieces whatever its file calls them."""
+    own = (p.type == PieceType.USER_DEFINED and p.text in TURN_MARKS for p in model.pieces)
+    pieces = (p._replace(type=PieceType.CONTROL) if mark else p for p, mark in zip(model.pieces, own, strict=True))
+    return replace(model, pieces=tuple(pieces))
+
+
 def tokenizer_from_model(data: bytes, settings: Mapping[str, Any]) -> SentencePiece:
     """The tokenizer of a tokenizer.model and what tokenizer_config.json says beside it.
 
     Raises FormatError, and Unsupported where the configuration adds tokens that the model does not have.
     """
-    plain = SentencePiece.from_bytes(data)
+    plain = SentencePiece(_marked(read_sentencepiece_model(data, "tokenizer.model")))
     added = settings.get("added_tokens_decoder") or {}
     for key, token in added.items() if isinstance(added, Mapping) else ():
         content = token.get("content") if isinstance(token, Mapping) else None
