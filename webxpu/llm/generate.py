@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from webxpu.errors import ContextOverflow, DeviceError
 from webxpu.gpu.program import Counter
 from webxpu.llm.engine import Engine
+from webxpu.llm.ids import checked_ids
 from webxpu.llm.lookup import LookupRun, Speculation
 from webxpu.llm.reader import Reader
-from webxpu.llm.request import Request, checked_ids
+from webxpu.llm.request import Request
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import EVICTED, STEP, State
 from webxpu.llm.stepped import Stepped
@@ -183,9 +184,8 @@ class Generation:
         if not self.ids:
             self.reused_tokens = kept
         if asked.stepped:
-            engine.submit(
-                [*steps, *engine.standing(state)]
-            )  # `_end` reads what was evicted, also before the first step
+            steps += engine.standing(state)  # `_end` reads it, also where no step was made
+            engine.submit(steps)
             self._run = self._steps(known, kept, left, state)
             return
         if not self.ids:

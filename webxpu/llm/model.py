@@ -14,8 +14,8 @@ from webxpu.llm.cache import Cache
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.config import Config
 from webxpu.llm.engine import Engine
+from webxpu.llm.ids import checked_ids
 from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
-from webxpu.llm.request import checked_ids
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import LoadReport, Source, loading

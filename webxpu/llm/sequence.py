@@ -15,8 +15,8 @@ from webxpu.llm.constraints import Constraint
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine
 from webxpu.llm.generate import Generation
+from webxpu.llm.ids import checked_ids
 from webxpu.llm.lookup import PromptLookup
-from webxpu.llm.request import checked_ids
 from webxpu.llm.sampler import Sampling
 from webxpu.llm.state import State
 from webxpu.llm.stepped import Picks
