@@ -59,9 +59,10 @@ class Generation:
     """The ids that follow a prompt, as they come: `async for ids in generation`, each a list of one or more.
 
     prompt_ids, ids    the prompt, and all ids so far, without a stop id
+    stop_ids           ids that end it
     reused_tokens      tokens of the prompt that were already in the cache
-    logprobs           of each id, where they were asked for
-    speculation        what prompt lookup did, where it was asked for
+    logprobs           of each id a `Logprobs`, where they were asked for; else empty
+    speculation        what prompt lookup did, a `webxpu.llm.lookup.Speculation`, where it was asked for; else None
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
     timings            None while it runs, and where it ended before its first step
 
