@@ -1,4 +1,4 @@
-// with: weights norm
+// with: weights norm few_rows
 enable subgroups;
 requires subgroup_id;
 // A subgroup computes one output of one row.
@@ -9,9 +9,9 @@ override K: u32;
 
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-fn part(line: u32, row: u32, i: u32) -> vec2<f32> {
-    let octet = load_octet(line, i);
-    return vec2<f32>(dot8(row, min(i, octets() - 1u), octet.a, octet.b), octet.squares);
+fn part(row: u32, column: u32, i: u32) -> vec2<f32> {
+    let octet = load_octet(row, i);
+    return vec2<f32>(dot8(column, min(i, octets() - 1u), octet.a, octet.b), octet.squares);
 }
 
 @compute @workgroup_size(128)
@@ -23,16 +23,16 @@ fn main(
     @builtin(subgroup_invocation_id) lane: u32,
     @builtin(subgroup_size) lanes: u32,
 ) {
-    let at = min((wid.x + wid.y * num.x) * subgroups + subgroup, arrayLength(&out) - 1u);
-    let line = at / N;
-    let row = at % N;
+    let place = row_of(wid.x + wid.y * num.x, arrayLength(&x) / (K / 4u));
+    let row = place.x;
+    let column = min(place.y * subgroups + subgroup, N - 1u);
     var sums = vec2<f32>(); // the product and the squares
     for (var first = lane; first < octets(); first += 3u * lanes) {
         // Three at a time, so that all their loads are under way at once.
-        sums += (part(line, row, first) + part(line, row, first + lanes)) + part(line, row, first + 2u * lanes);
+        sums += (part(row, column, first) + part(row, column, first + lanes)) + part(row, column, first + 2u * lanes);
     }
     let total = subgroupAdd(sums);
     if (lane == 0u) {
-        out[at] = total.x * root(total.y);
+        out[row * N + column] = total.x * root(total.y);
     }
 }

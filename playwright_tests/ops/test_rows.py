@@ -103,7 +103,7 @@ def test_sequences_together_have_the_keys_and_queries_of_each_alone(
     norms = [uniform((d,), seed) + np.float32(1.2) for seed in (7, 8)]  # with these norm_qkv is two kernels
     place = (table, cache, np.zeros(1, np.int32), State(position=9, capacity=64).to_words(), None, *norms)
     for name, gpu in devices(gpu_page, project).items():
-        ((rows,),) = ran(gpu_page, (ops.project_qkv, (weight, x, gain), {"eps": 1e-5}), [gpu])
+        ((rows,),) = ran(gpu_page, (ops.norm_linear, (weight, x, gain), {"eps": 1e-5}), [gpu])
         one = (ops.norm_qkv, (weight, x[2:3], gain, *place), {**how, "eps": 1e-5})
         two = (ops.rope_write, (rows[2:3], *place), {**how, "eps": 1e-5})
         found = []

@@ -14,7 +14,7 @@ from webxpu.gpu.target import Gpu
 from webxpu.ops._rows import DECODE_ROWS
 from webxpu.quant.kv import KV_TYPES, kv_spec
 
-N, K, HEADS, KV_HEADS, D, PARTS = 512, 256, 4, 2, 64, 3
+N, HEADS, KV_HEADS, D, PARTS = 512, 4, 2, 64, 3
 STATE, PAGES, TABLE = Spec((64,), "uint32"), Spec((8,), "int32"), Spec((512, D // 2, 2), "float32")
 Call = tuple[Op, list[Spec], dict[str, Any]]
 
@@ -23,11 +23,11 @@ def floats(*shape: int) -> Spec:
     return Spec(shape, "float32")
 
 
-def calls(rows: int, type_name: str, kv: str) -> list[Call]:
+def calls(rows: int, k: int, type_name: str, kv: str) -> list[Call]:
     """Every call of a decode step that sums, for a number of rows."""
-    weight, x, gain, cache = Spec((N, K), type_name), floats(rows, K), floats(K), kv_spec(kv, 8, KV_HEADS, D)
+    weight, x, gain, cache = Spec((N, k), type_name), floats(rows, k), floats(k), kv_spec(kv, 8, KV_HEADS, D)
     qkv: dict[str, Any] = {"heads": HEADS, "kv_heads": KV_HEADS, "eps": 1e-5, "pairs": "half"}
-    parts = [floats(rows, HEADS, PARTS, D), floats(rows, HEADS, PARTS, 2)]
+    parts = [floats(rows, k // D, PARTS, D), floats(rows, k // D, PARTS, 2)]
     head = (ops.norm_head, ops.norm_head_argmax) if rows == 1 else (ops.norm_head_rows, ops.norm_head_rows_argmax)
     return [
         (ops.norm_qkv, [weight, x, gain, TABLE, cache, PAGES, STATE], qkv),
@@ -56,9 +56,10 @@ DEVICES = {
 
 @pytest.mark.parametrize("gpu", DEVICES.values(), ids=DEVICES)
 @pytest.mark.parametrize("kv", KV_TYPES)
+@pytest.mark.parametrize("k", [256, 1024])
 @pytest.mark.parametrize("type_name", ["float32", "q4_1", "q8_0", "q4_k"])
-def test_few_rows_compile_what_one_row_compiles(gpu: Gpu, type_name: str, kv: str) -> None:
-    alone = [pipelines(op.plan_of(gpu, *specs, **more)[1]) for op, specs, more in calls(1, type_name, kv)]
+def test_few_rows_compile_what_one_row_compiles(gpu: Gpu, k: int, type_name: str, kv: str) -> None:
+    alone = [pipelines(op.plan_of(gpu, *specs, **more)[1]) for op, specs, more in calls(1, k, type_name, kv)]
     for rows in (2, DECODE_ROWS):
-        few = [pipelines(op.plan_of(gpu, *specs, **more)[1]) for op, specs, more in calls(rows, type_name, kv)]
+        few = [pipelines(op.plan_of(gpu, *specs, **more)[1]) for op, specs, more in calls(rows, k, type_name, kv)]
         assert few == alone, f"{rows} rows"

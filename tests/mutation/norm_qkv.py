@@ -5,7 +5,6 @@ from tests.mutation import Mutant
 QKV, ROPE = "kernels/_with/qkv.wgsl", "kernels/norm_qkv/rope_write.wgsl"
 F16, FEW = "kernels/_with/kv_write/f16.wgsl", "kernels/_with/few_rows.wgsl"
 KERNEL, SUBGROUPS = "kernels/norm_qkv/kernel.wgsl", "kernels/norm_qkv/kernel.subgroups.wgsl"
-ROWS, ROWS_SUBGROUPS = "kernels/norm_qkv/rows.wgsl", "kernels/norm_qkv/rows.subgroups.wgsl"
 OP, TEST = "webxpu/ops/norm_qkv.py", "tests/ops/test_norm_qkv.py"
 NINE, NORMED = "norm_qkv-f32-9-rows-4.2.16-half-bias-unroped", "norm_qkv-f32-9-rows-4.2.16-half-bias-norm"
 WRITTEN = "rope_write-f32-6-rows-4.2.16-half-bias-norm"
@@ -45,21 +44,6 @@ MUTANTS = [
     ),
     Mutant(KERNEL, "load_block(row, i)", "load_block(0u, i)", NINE, "the row that is read"),
     Mutant(SUBGROUPS, "load_octet(row, first + lane)", "load_octet(0u, first + lane)", NINE, "the row that is read"),
-    Mutant(
-        ROWS,
-        "out[row * N + other] = scaled.z;",
-        "out[row * N + other] = scaled.x;",
-        "norm_qkv-q8-3-rows-4.2.32-half-norm",
-        "the second pair of a thread",
-    ),
-    Mutant(ROWS, "load_block(row, i)", "load_block(0u, i)", NORMED, "the row that is read"),
-    Mutant(
-        ROWS_SUBGROUPS,
-        "out[row * N + 2u * unit] = sum.x;",
-        "out[2u * unit] = sum.x;",
-        NORMED,
-        "the row that is written",
-    ),
     Mutant(ROPE, "return value + bias[head * D + i];", "return value + bias[i];", WRITTEN, "the bias of a head"),
     Mutant(ROPE, "squares / f32(D)", "squares", WRITTEN, "the mean of squares"),
     Mutant(ROPE, "NORM == 0u || head >= HEADS + KV_HEADS", "NORM == 0u", WRITTEN, "values are not normed"),

@@ -70,7 +70,7 @@ def specs(weight, *shapes):
 def test_a_few_rows_are_one_dispatch_and_more_are_composed(plain_gpu, wide_gpu, cpu_gpu):
     weight = Spec((576, 1536), "q4_1")
     _, one = ops.project.plan_of(wide_gpu, *specs(weight, (1, 1536), (1, 576)))
-    assert (labels(one), one.dispatches[0].grid) == (["project/kernel.subgroups:q4_1"], (144, 1, 1))
+    assert (labels(one), one.dispatches[0].grid) == (["project/staged.subgroups:q4_1"], (72, 1, 1))
     for gpu, units, groups in [(plain_gpu, 1, 9), (cpu_gpu, 4, 3)]:
         (dispatch,) = ops.project.plan_of(gpu, *specs(weight, (1, 1536), (1, 576)))[1].dispatches
         assert (dispatch.kernel.label, dispatch.grid) == ("project/kernel:q4_1", (groups, 1, 1))
@@ -86,6 +86,14 @@ def attend_plan(gpu, h, d, rows=1, parts=4):
     return ops.attend_project.plan_of(gpu, *specs(weight, (rows, h, parts, d), (rows, h, parts, 2), (rows, 64)))[1]
 
 
+@pytest.mark.parametrize(("n", "columns"), [(9, 1), (2047, 1), (2048, 2), (8191, 2), (8192, 4)])
+def test_a_subgroup_takes_more_columns_where_workgroups_abound(wide_gpu, n, columns):
+    (dispatch,) = ops.project.plan_of(wide_gpu, *specs(Spec((n, 1024), "q8_0"), (2, 1024), (2, n)))[1].dispatches
+    assert dispatch.kernel.label == "project/staged.subgroups:q8_0"
+    assert dispatch.constants == {"N": n, "K": 1024, "ADDS": 1, "COLUMNS": columns}
+    assert dispatch.grid == (2 * -(-n // (8 * columns)), 1, 1)
+
+
 def test_attention_is_joined_and_projected_by_one_dispatch(plain_gpu, wide_gpu, cpu_gpu):
     for gpu, name, groups in [(plain_gpu, "attend", 1), (wide_gpu, "attend.subgroups", 8), (cpu_gpu, "attend.cpu", 1)]:
         plan = attend_plan(gpu, 9, 64)
@@ -93,10 +101,11 @@ def test_attention_is_joined_and_projected_by_one_dispatch(plain_gpu, wide_gpu, 
 
 
 def test_what_one_kernel_cannot_hold_is_composed(wide_gpu, cpu_gpu):
-    assert len(labels(attend_plan(wide_gpu, 32, 128))) == 1  # 16 KiB of workgroup memory, just enough
+    assert len(labels(attend_plan(wide_gpu, 31, 32))) == 1
+    assert labels(attend_plan(wide_gpu, 32, 32)) == ["attend/combine", "project/staged.subgroups:q8_0"]
+    assert labels(attend_plan(wide_gpu, 30, 128)) == ["attend/combine", "project/staged.subgroups:q8_0"]
+    assert len(labels(attend_plan(wide_gpu, 32, 128))) == 1  # 16 KiB of workgroup memory, too little to stage more
     assert labels(attend_plan(wide_gpu, 33, 128)) == ["attend/combine", "project/kernel.subgroups:q8_0"]
-    roomy = replace(wide_gpu, limits={**wide_gpu.limits, "maxComputeWorkgroupStorageSize": 32_768})
-    assert len(labels(attend_plan(roomy, 33, 128))) == 1
     assert labels(attend_plan(cpu_gpu, 4, 16)) == ["attend/combine", "project/kernel:q8_0"]
     assert labels(attend_plan(wide_gpu, 33, 128, rows=2)) == ["attend/combine", "project/kernel.subgroups:q8_0"]
     assert labels(attend_plan(wide_gpu, 9, 64, rows=10))[0] == "attend/combine"

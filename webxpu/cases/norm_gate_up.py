@@ -39,7 +39,7 @@ CASES = [
     Case("norm_gate_up", "large-x", partial(_norm, "q4_0", 1, 5, 64, 300.0), {"eps": 1e-5}),
     *(
         Case("norm_gate_up", f"{t}-{n}-rows", partial(_norm, t, n, 65, k), {"eps": 1e-5})
-        for t, n, k in [("q4_1", 2, 96), ("f32", 9, 36), ("q8_0", 5, 576)]
+        for t, n, k in [("q4_1", 2, 96), ("f32", 9, 36), ("q8_0", 5, 576), ("q8_0", 1, 1056), ("q4_k", 3, 1024)]
     ),
     *(Case("norm_gate_up", f"{t}-rows", partial(_norm, t, 10, 33, 64), {"eps": 1e-5}) for t in ("f32", "q8_0")),
 ]  # fmt: skip

@@ -29,6 +29,7 @@ _SHAPES = [("q8_0", 1, 4099, 576, 1), ("f32", 1, 1, 4, 1), ("f32", 1, 63, 36, 1)
 _LARGE_BLOCKS = [("q6_k", 1, 131, 256, 1)]
 _RAGGED = [("f16", 1, 70, 44, 1), ("bf16", 1, 70, 44, 1), ("q8", 1, 70, 52, 1)]
 _ROWS = [("f32", 5, 67, 32, 3), ("q4_1", 3, 40, 32, 3), ("f32", 3, 5, 8, 9), ("f32", 3, 5, 8, 0)]
+_FEW = [("q8_0", 5, 131, 576), ("q4_k", 3, 131, 1024)]
 
 CASES = [
     *(
@@ -45,7 +46,7 @@ CASES = [
     *(
         Case(op, f"{t}-{rows}x{v}x{k}", partial(_head, t, rows, v, k), {"eps": 1e-5}, quick=rows == 5)
         for op in ("norm_head_rows", "norm_head_rows_argmax")
-        for t, rows, v, k in [("q4_1", 2, 131, 96), ("f32", 9, 67, 36), ("q8_0", 5, 131, 576), ("q4_0", 10, 70, 32)]
+        for t, rows, v, k in [*_FEW, ("q4_1", 2, 131, 96), ("f32", 9, 67, 36), ("q4_0", 10, 70, 32)]
     ),
     Case("norm_head_rows", "no-row", partial(_head, "f32", 0, 5, 8), {"eps": 1e-5}),
     Case("norm_head_rows_argmax", "ties", _ties, {"eps": 1e-5}),

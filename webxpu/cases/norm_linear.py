@@ -29,6 +29,11 @@ CASES = [
         Case("norm_linear", f"{t}-{rows}-rows", partial(_norm, t, rows, n, k, 300.0), {"eps": 1e-5})
         for t, rows, n, k in [("f32", 3, 7, 36), ("q8_0", 9, 257, 64), ("q4_1", 10, 33, 64), ("f32", 9, 300, 4)]
     ),
+    # Rows that are staged in workgroup memory where there are subgroups.
+    *(
+        Case("norm_linear", f"{t}-{rows}x{n}x{k}", partial(_norm, t, rows, n, k), {"eps": 1e-5})
+        for t, rows, n, k in [("q4_k", 1, 65, 1024), ("f32", 3, 9, 1056), ("q1_0", 1, 33, 2048)]
+    ),
     *(
         Case("join", f"{rows}x{a}-and-{b}", partial(_join, rows, a, b), tolerance=EXACT, quick=a == 200)
         for rows, a, b in [(1, 1, 1), (3, 5, 2), (4, 2, 61), (5, 200, 57)]

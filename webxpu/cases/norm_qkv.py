@@ -44,10 +44,6 @@ def _norm(
     return weight, x, gain, *_place(g, d, position, valid, capacity, table)
 
 
-def _project(type_name: str, rows: int, k: int) -> tuple[Any, ...]:
-    return weight_of(type_name, 130, k), uniform((rows, k), 1), uniform((k,), 2) + np.float32(1.5)
-
-
 def _more(args: tuple[Any, ...], h: int, g: int, bias: bool, norm: bool) -> tuple[Any, ...]:
     """The arguments with a bias, and with the gains of q and k."""
     d = args[-3].shape[4]
@@ -152,9 +148,5 @@ CASES = [
     *(
         Case("norm_qkv", f"{t}-rows", partial(_norm, t, 7, 64, 4, 2, 16, 60, 5), _kw(4, 2, pairs, eps=1e-5))
         for t, pairs in [("f32", "half"), ("q4_1", "adjacent")]
-    ),
-    *(
-        Case("project_qkv", f"{t}-{rows}-rows", partial(_project, t, rows, k), {"eps": 1e-5}, quick=rows == 3)
-        for t, rows, k in [("q4_1", 3, 96), ("f32", 8, 36), ("q8_0", 1, 64), ("q4_0", 10, 64)]
     ),
 ]

@@ -17,6 +17,8 @@ from webxpu.errors import KernelError, Unsupported
 from webxpu.gpu.target import FEATURES, TARGETS, Gpu
 
 DTYPES = ("f16",)
+# Entries that plans ask for only on a device with the feature in their names: `kernel` serves the others.
+FEATURED = frozenset({"staged"})
 # Parts of which there is one a type, and what the type is of.
 TYPED = {"weights": "a weight type", "kv": "a cache type", "kv_write": "a cache type"}
 _FEATURE_SUFFIXES = tuple(sorted(set(FEATURES) - set(DTYPES)))
@@ -94,13 +96,20 @@ def parse_variant(filename: str) -> Variant:
 
 @cache
 def variants(op: str, root: Path | None = None) -> tuple[Variant, ...]:
-    """All kernel files of an op, sorted by name. Every entry must have its portable `<entry>.wgsl`."""
+    """All kernel files of an op, sorted by name. Every entry must have its portable `<entry>.wgsl`, but for
+    those that need their feature anyway."""
     folder = (root or data_folder("kernels")) / op
     found = tuple(sorted((parse_variant(p.name) for p in folder.glob("*.wgsl")), key=lambda v: v.name))
     for variant in found:
-        if not any(v.name == variant.entry for v in found):
+        if variant.entry not in FEATURED and not any(v.name == variant.entry for v in found):
             raise KernelError(f"kernels/{op}: {variant.name}.wgsl has no portable {variant.entry}.wgsl beside it")
     return found
+
+
+def has_entry(gpu: Gpu, variant: Variant) -> bool:
+    """Whether a device gets a kernel for a variant's entry and dtype at all."""
+    needs = {*filter(None, [variant.dtype]), *(variant.features if variant.entry in FEATURED else ())}
+    return gpu.features.issuperset(needs)
 
 
 def resolve(

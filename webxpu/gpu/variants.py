@@ -11,7 +11,7 @@ from typing import Any
 from webxpu.data import data_folder
 from webxpu.errors import Unsupported
 from webxpu.gpu import plan as plans
-from webxpu.gpu.kernels import DTYPES, Kernel, resolve, variants
+from webxpu.gpu.kernels import DTYPES, Kernel, has_entry, resolve, variants
 from webxpu.gpu.op import Op
 from webxpu.gpu.plan import Plan, Spec
 from webxpu.gpu.target import FEATURES, Gpu
@@ -91,10 +91,8 @@ class Planner:
 
 def choices(gpu: Gpu) -> list[Kernel]:
     """The kernel that a device gets for each entry of each op, in f16 too where it has that."""
-    wanted = dict.fromkeys((op, v.entry, v.dtype) for op in kernel_folders() for v in variants(op))
-    return [
-        resolve(gpu, op, entry, dtype=dtype) for op, entry, dtype in wanted if dtype is None or dtype in gpu.features
-    ]
+    wanted = dict.fromkeys((op, v.entry, v.dtype) for op in kernel_folders() for v in variants(op) if has_entry(gpu, v))
+    return [resolve(gpu, op, entry, dtype=dtype) for op, entry, dtype in wanted]
 
 
 def kernel_folders() -> list[str]:

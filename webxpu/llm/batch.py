@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,8 @@ from webxpu.errors import ContextOverflow, ShapeError
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.head import Choice
-from webxpu.llm.ids import checked_stops
 from webxpu.llm.models import _decoder as decoder
-from webxpu.llm.reader import Reader
-from webxpu.llm.state import WORDS, State
+from webxpu.llm.state import MAX_STOPS, WORDS, State
 from webxpu.llm.weights import runs
 from webxpu.ops.cache import PAGE_TOKENS
 from webxpu.ops.norm_qkv import is_fused
@@ -81,7 +79,7 @@ def _attention(c: Config, w: Mapping[str, Any], lanes: Sequence[Lane], i: int, x
     if fused:
         qkv = None
     elif len(projections) == 1:
-        qkv = ops.project_qkv(projections[0], x, gain, eps=c.rms_eps)
+        qkv = ops.norm_linear(projections[0], x, gain, eps=c.rms_eps)
     else:
         qkv = decoder.joined(projections, x, gain, c.rms_eps)
     accs, stats = [], []
@@ -134,9 +132,9 @@ class Together:
 
     prompts         the prompts
     ids             of each prompt all ids so far, without a stop id
-    finish_reasons  of each None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
+    finish_reasons  of each None while it runs, then "stop", "length", "context" (no room left) or "abort"
 
-    It has the GPU to itself: other generations wait until it has ended. Leaving an `async for` early aborts it.
+    It has the GPU to itself: other generations wait until it is done or its iterator is closed.
     """
 
     def __init__(
@@ -162,7 +160,9 @@ class Together:
         self.finish_reasons: list[str | None] = [None for _ in prompts]
         self._engine = engine
         self._sampling = sampling
-        self._stops = checked_stops(stop_ids, "generate_together")
+        self._stops = sorted({int(i) for i in stop_ids})
+        if len(self._stops) > MAX_STOPS:
+            raise ShapeError(f"generate_together: stop_ids must be at most {MAX_STOPS}, got {len(self._stops)}")
         rooms = [capacity - len(prompt) for prompt in self.prompts]
         self._most = [room if max_tokens is None else min(max_tokens, room) for room in rooms]
         self._at_limit = ["context" if max_tokens is None or max_tokens > room else "length" for room in rooms]
@@ -173,39 +173,11 @@ class Together:
                 f"with their replies, got {pages}. Ask for fewer max_tokens or load the model with more sequences."
             )
         self._iterator = self._run()
-        self._lock = asyncio.Lock()
-        self._aborted = False
 
-    @property
-    def finish_reason(self) -> str | None:
-        """None until all have ended, then what ended the last prompt."""
-        return None if None in self.finish_reasons else self.finish_reasons[-1]
+    def __aiter__(self) -> AsyncIterator[tuple[int, list[int]]]:
+        return self._iterator
 
-    def abort(self) -> None:
-        """Ends it at the next step; ids that are already here stay."""
-        self._aborted = True
-
-    async def stop(self) -> None:
-        """Aborts and waits until the GPU has nothing of it left to do."""
-        self.abort()
-        async with self._lock:
-            await self._iterator.aclose()
-        self._end("abort")  # also where it never began
-
-    aclose = stop
-
-    def __aiter__(self) -> Reader:
-        return Reader(self)
-
-    async def __anext__(self) -> tuple[int, list[int]]:
-        async with self._lock:
-            return await anext(self._iterator)
-
-    def _end(self, reason: str) -> None:
-        """What still runs has ended."""
-        self.finish_reasons = [had or reason for had in self.finish_reasons]
-
-    async def _run(self) -> AsyncGenerator[tuple[int, list[int]], None]:
+    async def _run(self) -> AsyncIterator[tuple[int, list[int]]]:
         engine, choice = self._engine, Choice(greedy=self._sampling.greedy)
         async with engine.turn:
             await engine.quiet()
@@ -220,17 +192,14 @@ class Together:
                 for index, (ledger, lane) in enumerate(zip(ledgers, lanes, strict=True)):
                     engine.submit(self._fed(index, ledger, lane, choice, seed))
                 flight.send()
-                while None in self.finish_reasons and not self._aborted:
+                while None in self.finish_reasons:
                     while flight.wanted():
                         flight.send()
                     first, found = await flight.land()
                     for index, ids in self._taken(first, found):
                         yield index, ids
-            except Exception:
-                self._end("error")
-                raise
             finally:
-                self._end("abort")  # whatever has not ended yet
+                self.finish_reasons = [reason or "abort" for reason in self.finish_reasons]
                 await flight.end()
                 for ledger in ledgers:
                     ledger.clear()

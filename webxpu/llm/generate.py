@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from webxpu.errors import ContextOverflow, DeviceError
 from webxpu.gpu.program import Counter
 from webxpu.llm.engine import Engine
-from webxpu.llm.ids import checked_ids
 from webxpu.llm.lookup import LookupRun, Speculation
 from webxpu.llm.reader import Reader
-from webxpu.llm.request import Request
+from webxpu.llm.request import Request, checked_ids
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import EVICTED, STEP, State
 from webxpu.llm.stepped import Stepped
@@ -59,10 +58,9 @@ class Generation:
     """The ids that follow a prompt, as they come: `async for ids in generation`, each a list of one or more.
 
     prompt_ids, ids    the prompt, and all ids so far, without a stop id
-    stop_ids           ids that end it
     reused_tokens      tokens of the prompt that were already in the cache
-    logprobs           of each id a `Logprobs`, where they were asked for; else empty
-    speculation        what prompt lookup did, a `webxpu.llm.lookup.Speculation`, where it was asked for; else None
+    logprobs           of each id, where they were asked for
+    speculation        what prompt lookup did, where it was asked for
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
     timings            None while it runs, and where it ended before its first step
 
@@ -185,8 +183,9 @@ class Generation:
         if not self.ids:
             self.reused_tokens = kept
         if asked.stepped:
-            steps += engine.standing(state)  # `_end` reads it, also where no step was made
-            engine.submit(steps)
+            engine.submit(
+                [*steps, *engine.standing(state)]
+            )  # `_end` reads what was evicted, also before the first step
             self._run = self._steps(known, kept, left, state)
             return
         if not self.ids:

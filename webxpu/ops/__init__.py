@@ -34,7 +34,7 @@ from webxpu.ops.norm_add import norm_add
 from webxpu.ops.norm_gate_up import glu, norm_gate_up
 from webxpu.ops.norm_head import norm_head, norm_head_argmax, norm_head_rows, norm_head_rows_argmax
 from webxpu.ops.norm_linear import join, norm_linear
-from webxpu.ops.norm_qkv import norm_qkv, project_qkv, rope_write
+from webxpu.ops.norm_qkv import norm_qkv, rope_write
 from webxpu.ops.pad import pad
 from webxpu.ops.penalize import penalize
 from webxpu.ops.permute import permute
@@ -169,7 +169,6 @@ __all__ = [
     "permute_rope_channels",
     "pope",
     "project",
-    "project_qkv",
     "quantize",
     "reduce",
     "rmsnorm",

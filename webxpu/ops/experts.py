@@ -15,7 +15,7 @@ from webxpu.ops.activation import KINDS, check_kind
 from webxpu.ops.matmul import linear
 from webxpu.ops.matvec import check_weight
 from webxpu.ops.norm_gate_up import glu
-from webxpu.ops.norm_qkv import check_norm
+from webxpu.ops.norm_linear import check_norm
 from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import Blocks, weight_part

@@ -11,9 +11,10 @@ from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
 from webxpu.gpu.target import Gpu
 from webxpu.ops._rows import DECODE_ROWS
+from webxpu.ops._staged import staged_columns, stages
 from webxpu.ops.activation import KINDS, activation, check_kind
 from webxpu.ops.matmul import linear
-from webxpu.ops.norm_qkv import check_norm
+from webxpu.ops.norm_linear import check_norm
 from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import weight_part
@@ -89,8 +90,11 @@ def _(
         return c.plan()
     n, k = weight.shape
     kernel = resolve(gpu, "norm_gate_up", weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps}
-    if kernel.features:
+    constants: dict[str, int | float] = {"N": n, "K": k, "KIND": KINDS[kind], "EPS": eps}
+    if stages(gpu, kernel, k):
+        kernel = resolve(gpu, "norm_gate_up", "staged", weights=kernel.weights)
+        columns = staged_columns(gpu, constants, n, least=2) // 2
+    elif kernel.features:
         columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)

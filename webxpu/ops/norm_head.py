@@ -13,10 +13,11 @@ from webxpu.gpu.plan import Binding, Dispatch, Plan, Spec, arg, compose, fold, o
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops._rows import DECODE_ROWS
+from webxpu.ops._staged import staged_columns, stages
 from webxpu.ops.cache import check_state
 from webxpu.ops.matmul import linear
 from webxpu.ops.matvec import matvec
-from webxpu.ops.norm_qkv import check_norm
+from webxpu.ops.norm_linear import check_norm
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import weight_part
 
@@ -118,7 +119,12 @@ def _argmax(gpu: Gpu, weight: Spec, rows: int, eps: float, candidates: int) -> P
     kernel = resolve(gpu, "norm_head", "argmax", weights=weight_part(weight.dtype, weight.shape))
     n, k = weight.shape
     if kernel.features:
-        constants = {"N": n, "K": k, "EPS": eps, "THREADS": threads(gpu)}
+        constants: dict[str, int | float] = {"N": n, "K": k, "EPS": eps}
+        if stages(gpu, kernel, k):
+            kernel = resolve(gpu, "norm_head", "staged", weights=kernel.weights)
+            staged_columns(gpu, constants, n)
+        else:
+            constants["THREADS"] = threads(gpu)
         bindings = [arg(0), arg(1), arg(2), out(0), out(1), arg(3, "uniform")]
         return Plan([Dispatch(kernel, constants, bindings, fold(candidates))])
     first = _logits(gpu, weight, rows, eps, scratch(0))

@@ -1,4 +1,4 @@
-"""A norm and a linear layer, where a projection's rows have several weight types: each part by itself, then joined."""
+"""A norm and a linear layer; where a projection's rows have several weight types, each part by itself, then joined."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
 from webxpu.gpu.target import Gpu
 from webxpu.ops._rows import DECODE_ROWS
+from webxpu.ops._staged import staged_columns, stages
 from webxpu.ops.matmul import linear
-from webxpu.ops.norm_qkv import check_norm
+from webxpu.ops.matvec import check_weight
 from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.quant.ggml import weight_part
@@ -38,6 +39,15 @@ def norm_linear(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
     return linear(rmsnorm(x, gain, eps=eps), weight)
 
 
+def check_norm(op_name: str, x: Spec, gain: Spec, weight: Spec) -> None:
+    """The checks that the ops which begin with a norm share."""
+    fits = x.dtype == "float32" and len(x.shape) == 2 and x.shape[1] % 4 == 0
+    check(fits, op_name, "x", "float32[L, K] with K a multiple of 4", x)
+    k = x.shape[1]
+    check(gain == Spec((k,), "float32"), op_name, "gain", f"float32[{k}]", gain)
+    check(check_weight(op_name, weight)[1] == k, op_name, "weight", f"(N, {k}) like the rows of x", weight)
+
+
 @norm_linear.spec
 def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Spec:
     check_norm("norm_linear", x, gain, weight)
@@ -54,8 +64,11 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *,
     (rows, k), n = x.shape, weight.shape[0]
     kernel = resolve(gpu, "norm_linear", weights=weight_part(weight.dtype, weight.shape))
     constants: dict[str, int | float] = {"N": n, "K": k, "EPS": eps}
-    if kernel.features:
-        groups = -(-rows * n // subgroups_of(gpu, THREADS))
+    if stages(gpu, kernel, k):
+        kernel = resolve(gpu, "norm_linear", "staged", weights=kernel.weights)
+        groups = rows * -(-n // staged_columns(gpu, constants, n))
+    elif kernel.features:
+        groups = rows * -(-n // subgroups_of(gpu, THREADS))
     else:
         constants["UNITS"] = units_of(gpu, 4)
         groups = rows * -(-n // (WORKGROUP * units_of(gpu, 4)))

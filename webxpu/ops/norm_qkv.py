@@ -7,15 +7,15 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from webxpu.gpu.kernels import Kernel, resolve
+from webxpu.gpu.kernels import resolve
 from webxpu.gpu.op import check, op
-from webxpu.gpu.plan import Binding, Composition, Dispatch, Plan, Spec, Value, arg, compose, fold, out
+from webxpu.gpu.plan import Composition, Dispatch, Plan, Spec, Value, arg, fold, out
 from webxpu.gpu.target import Gpu
 from webxpu.llm.state import State
 from webxpu.ops._rows import DECODE_ROWS
 from webxpu.ops.cache import STORED, cache_write, check_cache
 from webxpu.ops.matmul import linear
-from webxpu.ops.matvec import check_weight
+from webxpu.ops.norm_linear import check_norm, norm_linear
 from webxpu.ops.project import subgroups_of, units_of
 from webxpu.ops.rmsnorm import rmsnorm
 from webxpu.ops.rope import PAIRS, Pairs, rope
@@ -222,15 +222,6 @@ def norm_qkv(
     return rope_write(qkv, table, cache, pages, state, bias, q_gain, k_gain, **more)
 
 
-def check_norm(op_name: str, x: Spec, gain: Spec, weight: Spec) -> None:
-    """The checks that the ops which begin with a norm share."""
-    fits = x.dtype == "float32" and len(x.shape) == 2 and x.shape[1] % 4 == 0
-    check(fits, op_name, "x", "float32[L, K] with K a multiple of 4", x)
-    k = x.shape[1]
-    check(gain == Spec((k,), "float32"), op_name, "gain", f"float32[{k}]", gain)
-    check(check_weight(op_name, weight)[1] == k, op_name, "weight", f"(N, {k}) like the rows of x", weight)
-
-
 @norm_qkv.spec
 def _(
     weight: Spec,
@@ -285,19 +276,20 @@ def _(
         heads_of = _head_constants(outputs[0].shape[2], heads, kv_heads, pairs, keys, bias)
         # gain stands in for a bias that was left out.
         places = [arg(3), arg(4, "read_write"), arg(5), arg(2 if bias is None else 7), out(0), arg(6, "uniform")]
+        n, k = weight.shape
         kernel = resolve(gpu, "norm_qkv", weights=weight_part(weight.dtype, weight.shape), kv=held)
-        return Plan([_few_rows(gpu, kernel, weight, x, eps, heads_of, places)])
+        constants = {"N": n, "K": k, "EPS": eps, **heads_of}
+        if kernel.features:
+            pairs_per_group = subgroups_of(gpu, THREADS)
+        else:
+            constants["UNITS"] = units_of(gpu, 2)
+            pairs_per_group = WORKGROUP * units_of(gpu, 2)
+        grid = fold(x.shape[0] * -(-n // 2 // pairs_per_group))
+        return Plan([Dispatch(kernel, constants, [arg(0), arg(1), arg(2), *places], grid)])
     c = Composition(gpu, ())
     specs = (weight, x, gain, table, cache, pages, state, bias, q_gain, k_gain)
     values = [Value(arg(i), spec) if spec else None for i, spec in enumerate(specs)]
-    if few:
-        place = c.new(Spec((x.shape[0], weight.shape[0]), "float32"))
-        kernel = resolve(gpu, "norm_qkv", "rows", weights=weight_part(weight.dtype, weight.shape))
-        c.dispatches.append(_few_rows(gpu, kernel, weight, x, eps, {}, [place]))
-        qkv = Value(place, c.scratch[place.index])
-    else:
-        (normed,) = c.call(rmsnorm, values[1], values[2], eps=eps)
-        (qkv,) = c.call(linear, normed, values[0])
+    (qkv,) = c.call(norm_linear, values[0], values[1], values[2], eps=eps)
     more = {"heads": heads, "kv_heads": kv_heads, "pairs": pairs, "eps": eps, "keys": keys}
     c.call(rope_write, qkv, *values[3:], into=[out(0)], **more)
     return c.plan()
@@ -307,51 +299,3 @@ def is_fused(kv: str, pairs: Pairs, normed: bool) -> bool:
     """Whether one kernel does all of `norm_qkv` for a few rows. A norm of q and k needs the whole head, a block of q8
     more than a pair, and so does a word of float16 unless it is the pair."""
     return not normed and (kv == "f32" or (kv == "f16" and pairs == "adjacent"))
-
-
-def _few_rows(
-    gpu: Gpu, kernel: Kernel, weight: Spec, x: Spec, eps: float, more: dict[str, int], places: list[Binding]
-) -> Dispatch:
-    """The kernel that norms x and multiplies it by the weights, a decode step's rows at once."""
-    n, k = weight.shape
-    constants = {"N": n, "K": k, "EPS": eps, **more}
-    if kernel.features:
-        pairs_per_group = subgroups_of(gpu, THREADS)
-    else:
-        constants["UNITS"] = units_of(gpu, 2)
-        pairs_per_group = WORKGROUP * units_of(gpu, 2)
-    grid = fold(x.shape[0] * -(-n // 2 // pairs_per_group))
-    return Dispatch(kernel, constants, [arg(0), arg(1), arg(2), *places], grid)
-
-
-@op
-def project_qkv(weight: Any, x: Any, gain: Any, *, eps: float) -> Any:
-    """`linear(rmsnorm(x, gain), weight)`: what `norm_qkv` gives to `rope_write`, for rows of different sequences.
-
-    weight   (N, K) float32 or Blocks
-    x        (L, K) float32, K a multiple of 4
-    gain     (K,) float32, the norm's weight
-    eps      added to the norm's mean of squares
-    returns  (L, N) float32, summed in float64 (float32 on the GPU)
-
-    Up to L == 9 a GPU sums each row as `norm_qkv` does. Raises ShapeError.
-    """
-    return linear(rmsnorm(x, gain, eps=eps), weight)
-
-
-@project_qkv.spec
-def _(weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Spec:
-    check_norm("project_qkv", x, gain, weight)
-    check(weight.shape[0] % 2 == 0, "project_qkv", "weight", "(N, K) with N even", weight)
-    return Spec((x.shape[0], weight.shape[0]), "float32")
-
-
-@project_qkv.plan
-def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, gain: Spec, *, eps: float) -> Plan:
-    if x.shape[0] <= DECODE_ROWS:
-        kernel = resolve(gpu, "norm_qkv", "rows", weights=weight_part(weight.dtype, weight.shape))
-        return Plan([_few_rows(gpu, kernel, weight, x, eps, {}, [out(0)])])
-    c = compose(gpu, weight, x, gain)
-    (normed,) = c.call(rmsnorm, c.args[1], c.args[2], eps=eps)
-    c.call(linear, normed, c.args[0], into=[out(0)])
-    return c.plan()

@@ -9,6 +9,7 @@ from webxpu.gpu.op import check, op
 from webxpu.gpu.plan import Dispatch, Plan, Spec, arg, compose, fold, out
 from webxpu.gpu.target import Gpu
 from webxpu.ops._rows import DECODE_ROWS
+from webxpu.ops._staged import staged_columns, stages
 from webxpu.ops.attend import attend_combine, check_parts
 from webxpu.ops.elementwise import elementwise
 from webxpu.ops.matmul import linear
@@ -70,12 +71,15 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, x: Spec, residual: Spec
         return c.plan()
     n, k = weight.shape
     kernel = resolve(gpu, "project", weights=weight_part(weight.dtype, weight.shape))
-    constants = {"N": n, "K": k, "ADDS": int(residual is not None)}
-    if kernel.features:
+    constants: dict[str, int | float] = {"N": n, "K": k, "ADDS": int(residual is not None)}
+    if stages(gpu, kernel, k):
+        kernel = resolve(gpu, "project", "staged", weights=kernel.weights)
+        columns = staged_columns(gpu, constants, n)
+    elif kernel.features:
         columns = subgroups_of(gpu, THREADS)
     else:
         constants["UNITS"] = units_of(gpu, 4)
-        columns = PORTABLE_THREADS * constants["UNITS"]
+        columns = PORTABLE_THREADS * units_of(gpu, 4)
     bindings = [arg(0), arg(1), arg(1 if residual is None else 2), out(0)]
     return Plan([Dispatch(kernel, constants, bindings, fold(rows * -(-n // columns)))])
 
@@ -120,7 +124,8 @@ def _(gpu: Gpu, outputs: tuple[Spec, ...], weight: Spec, acc: Spec, stats: Spec,
     kernel = resolve(gpu, "project", "attend", weights=weight_part(weight.dtype, weight.shape))
     on_cpu = kernel.variant.target == "cpu"
     fits = d % BLOCK == 0 if on_cpu else 0 < k * 4 <= gpu.limits["maxComputeWorkgroupStorageSize"]
-    if not 1 <= rows <= DECODE_ROWS or not fits:
+    # Each workgroup joins the whole row: rows that are worth staging are joined once, by a dispatch of their own.
+    if not 1 <= rows <= DECODE_ROWS or not fits or stages(gpu, kernel, k):
         c = compose(gpu, weight, acc, stats, *([residual] if residual else []))
         (joined,) = c.call(attend_combine, c.args[1], c.args[2])
         c.call(project, c.args[0], joined, *c.args[3:], into=[out(0)])

@@ -1,0 +1,63 @@
+// with: weights staged_norm few_rows state head_row
+enable subgroups;
+requires subgroup_id;
+// A workgroup stages a row of x, computes 64 logits, a subgroup COLUMNS of them at a time, and keeps the best, the lowest id
+// on ties.
+// Reference: webxpu/ops/norm_head.py, norm_head_argmax. weights (V, K), x (L, K), gain (K,), values and ids
+// (ceil(V / 64),) or (L, ceil(V / 64)). K is a multiple of 32.
+
+override N: u32;
+override K: u32;
+
+@group(0) @binding(3) var<storage, read_write> values: array<f32>;
+@group(0) @binding(4) var<storage, read_write> ids: array<i32>;
+@group(0) @binding(5) var<uniform> state: State;
+
+// One a subgroup.
+var<workgroup> best_values: array<f32, 64>;
+var<workgroup> best_ids: array<u32, 64>;
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) wid: vec3<u32>,
+    @builtin(num_workgroups) num: vec3<u32>,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(num_subgroups) subgroups: u32,
+    @builtin(subgroup_invocation_id) lane: u32,
+    @builtin(subgroup_size) lanes: u32,
+) {
+    let candidates = (N + 63u) / 64u;
+    let rows = arrayLength(&values) / candidates;
+    let place = row_of(min(wid.x + wid.y * num.x, arrayLength(&values) - 1u), rows);
+    let r = stage_normed(head_row(place.x, rows), subgroup, subgroups, lane, lanes);
+    var best = -0x1.fffffep127f;
+    var id = place.y * 64u;
+    for (var offset = 0u; offset < 64u; offset += COLUMNS * subgroups) {
+        // Subgroups past the workgroup's 64 rows repeat its last ones, rows past N repeat the last: equal ones of a higher id
+        // do not win.
+        let first = place.y * 64u + min(offset + COLUMNS * subgroup, 64u - COLUMNS);
+        let columns = min(vec4<u32>(first) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(N - 1u));
+        let logits = subgroupAdd(staged_dots(columns, lane, lanes)) * r;
+        for (var i = 0u; i < COLUMNS; i++) {
+            if (logits[i] > best) {
+                best = logits[i];
+                id = first + i;
+            }
+        }
+    }
+    if (lane == 0u) {
+        best_values[subgroup] = best;
+        best_ids[subgroup] = id;
+    }
+    workgroupBarrier();
+    if (subgroup == 0u && lane == 0u) {
+        for (var other = 1u; other < subgroups; other++) {
+            let wins = best_values[other] > best || (best_values[other] == best && best_ids[other] < id);
+            best = select(best, best_values[other], wins);
+            id = select(id, best_ids[other], wins);
+        }
+        let at = place.x * candidates + place.y;
+        values[at] = best;
+        ids[at] = i32(id);
+    }
+}
