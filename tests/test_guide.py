@@ -6,6 +6,7 @@ import ast
 import asyncio
 import inspect
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
@@ -17,6 +18,7 @@ import webxpu
 from tests.llm import tiny
 from tests.llm.numpy_device import numpy_engine
 from webxpu.gpu.target import Gpu
+from webxpu.host.cli import _parser
 from webxpu.llm import models
 from webxpu.llm.checkpoint import open_gguf
 from webxpu.llm.model import Model, load, window
@@ -103,7 +105,7 @@ def test_the_tables_have_every_option_with_its_default() -> None:
 
 
 def test_what_is_decoded_together_has_the_options_that_the_guide_says() -> None:
-    said = GUIDE.partition("Its options are ")[2].partition(", the same for all")[0]
+    said = " ".join(GUIDE.split()).partition("Its options are ")[2].partition(", the same for all")[0]
     assert re.findall(r"`(\w+)`", said) == list(defaults(Model.generate_together))
 
 
@@ -115,3 +117,12 @@ def test_every_link_of_a_page_leads_somewhere(name: str) -> None:
         file, _, heading = link.partition("#")
         assert not file or (ROOT / name).parent.joinpath(file).exists(), link
         assert file or heading in headings, link
+
+
+def test_every_command_of_a_page_is_one() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    lines = [line for page in pages for line in page.read_text("utf-8").splitlines()]
+    commands = [line for line in lines if re.match(r" *(\.venv/bin/)?webxpu \w", line)]
+    assert len(commands) >= 8
+    for command in commands:
+        _parser().parse_args(shlex.split(command, comments=True)[1:])

@@ -52,9 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(command("run", _run, "load a model in a headless browser and print its reply"))
 
     chat = command("chat", _chat, "serve the chat page on localhost and open it where there is a desktop")
-    chat.add_argument("--port", type=int, help="the port, instead of the usual one")
+    chat.add_argument("--port", type=int, help="the port; without it 8642, or a free one where that is taken")
     serve = command("serve", _serve, "serve all pages on localhost")
-    serve.add_argument("--port", type=int, help="the port, instead of the usual one")
+    serve.add_argument("--port", type=int, help="the port; without it 8642, or a free one where that is taken")
 
     doctor = command("doctor", _doctor, "say what this machine has: Python, browser, adapter, limits, assets")
     doctor.add_argument("--kernels", action="store_true", help="also list which kernel each op gets on this adapter")
@@ -100,7 +100,9 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     measured.add_argument(
         "--synthetic", metavar="NAME", help="a model with random weights in the shape of NAME, such as qwen3-1.7b"
     )
-    bench.add_argument("--type", metavar="TYPE", help="of a synthetic model's weights, such as q1_0 or q4_k")
+    bench.add_argument(
+        "--type", metavar="TYPE", help="of a synthetic model's weights, such as q1_0 or q4_k; --synthetic needs it"
+    )
     bench.add_argument("--kv", choices=KV_TYPES, default="f32", help="how a model's cache keeps its numbers (f32)")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write what was measured as JSON")
     _add_adapter(bench)
