@@ -78,9 +78,18 @@ check: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/pytest -q tests/test_layout.py
 
+# The operations and the rest of what runs in a browser go side by side, since each waits a good deal; what the rest says
+# stands below.
 test: setup check
-	$(BIN)/pytest tests
-	$(BIN)/pytest playwright_tests
+	@$(BIN)/pytest tests
+	rest=$$(mktemp)
+	trap 'kill $$(jobs -p) 2>/dev/null || true; rm -f "$$rest"' EXIT
+	$(BIN)/pytest playwright_tests --ignore=playwright_tests/ops >"$$rest" 2>&1 &
+	failed=0
+	$(BIN)/pytest playwright_tests/ops || failed=1
+	wait $$! || failed=1
+	cat "$$rest"
+	exit $$failed
 
 # On SwiftShader some minutes, on a GPU one.
 test-models: setup
