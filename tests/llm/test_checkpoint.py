@@ -81,6 +81,7 @@ def test_a_folders_tokenizer_template_and_stop_ids_are_found(tmp_path: Path) -> 
 
 def test_a_templates_own_file_comes_before_the_configurations_and_a_list_has_a_default(tmp_path: Path) -> None:
     named = [{"name": "tool_use", "template": "T"}, {"name": "default", "template": "D"}]
+    named += [{"name": ["odd"], "template": "O"}, "odd"]
     one = opened(folder(tmp_path, tokenizer_config__json={"chat_template": named}), "m/")
     assert one.template is not None
     assert one.template.source == "D"
@@ -139,6 +140,7 @@ def test_a_failing_connection_is_no_missing_file() -> None:
     [
         ({"tokenizer_config__json": "["}, r"^tokenizer_config\.json: the text at byte 1 must be JSON"),
         ({"tokenizer_config__json": []}, r"^tokenizer_config\.json: the text must be a JSON object, got list$"),
+        ({"tokenizer_config__json": {"chat_template": [{"name": "default", "template": 5}]}}, r"a text, got int$"),
         ({"tokenizer_config__json": {"chat_template": 5}}, r"chat_template must be a text, got int$"),
         ({"generation_config__json": {"eos_token_id": "x"}}, r"^generation_config\.json: eos_token_id must be an id"),
         ({"tokenizer__json": {"model": {}}}, r"^tokenizer\.json: must have a model with a vocabulary$"),

@@ -214,6 +214,14 @@ def test_a_missing_key_is_named(key: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (
+            {**GEMMA, "rope_parameters": {"sliding_attention": 5}},
+            "rope_parameters.sliding_attention must be an object, got 5",
+        ),
+        (
+            {**GEMMA, "rope_parameters": {"full_attention": []}},
+            "rope_parameters.full_attention must be an object, got .*",
+        ),
         ({"num_hidden_layers": 0}, "num_hidden_layers must be a whole number of at least 1, got 0"),
         ({"num_hidden_layers": 10**9}, "num_hidden_layers must be at most 4096, got 1000000000"),
         ({"head_dim": 1 << 40}, "head_dim must be at most 4096, got 1099511627776"),

@@ -13,6 +13,7 @@ from webxpu.errors import FormatError, Unsupported
 from webxpu.text.gguf_tokenizer import tokenizer_json
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.pieces import piece_decoder
+from webxpu.text.tokenizer_json import first_added
 
 ADDED_AS_IT_IS = {"single_word": False, "lstrip": False, "rstrip": False}
 
@@ -169,7 +170,6 @@ HUGE_ID = [{"id": 4_000_000_000, "content": "x", "special": True, "normalized": 
             FormatError,
             "tokenizer: ids must be whole numbers below 4194304",
         ),
-        ({"added_tokens": [{"content": "x"}]}, FormatError, "tokenizer: must be one that `tokenizers` can read, got "),
         ({"normalizer": {"type": "Nonsense"}}, FormatError, "tokenizer: must be one that `tokenizers` can read, got "),
     ],
 )
@@ -179,3 +179,54 @@ def test_a_tokenizer_json_that_makes_no_tokenizer_is_refused(described, error, m
         whole = {**tokenizer_json(made()), **described}
     with pytest.raises(error, match=f"^{re.escape(message)}"):
         Tokenizer.from_json(whole)
+
+
+ADDED = {"id": 5, "content": "<x>", "special": True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": []}, "must have a model with a vocabulary"),
+        ({"model": {"vocab": 7}}, "model.vocab must be ids by piece, or a list of pieces with scores, got '7'"),
+        ({"model": {"vocab": [["a", 0.0], "b"]}}, "model.vocab must be ids by piece, or a list of pieces with scores"),
+        ({"added_tokens": {"<x>": 5}}, "added_tokens must be a list, got"),
+        ({"added_tokens": [ADDED, 5]}, "an added token must be an object with id, content and special, got '5'"),
+        ({"added_tokens": [{**ADDED, "id": True}]}, "an added token must be an object with id, content and special"),
+        ({"added_tokens": [{**ADDED, "content": None}]}, "an added token must be an object"),
+        ({"added_tokens": [{"id": 5, "content": "<x>"}]}, "an added token must be an object"),
+        (
+            {"decoder": "Fuse"},
+            "decoder must be an object with a type, or a Sequence with a list of decoders, got 'Fuse'",
+        ),
+        ({"decoder": {"type": "Sequence"}}, "decoder must be an object with a type, or a Sequence"),
+        ({"decoder": {"type": "Sequence", "decoders": [{"type": 1}]}}, "decoder must be an object with a type"),
+        ({"post_processor": {"type": "Sequence", "processors": {}}}, "post_processor must be an object with a type"),
+        ({"post_processor": {"single": []}}, "post_processor must be an object with a type"),
+    ],
+)
+def test_what_python_reads_is_checked_before_a_library_does(changes: dict, message: str) -> None:
+    """In a browser no library does."""
+    with pytest.raises(FormatError, match=f"^tokenizer.json: {re.escape(message)}"):
+        Tokenizer.from_json({**bytes_and_pieces(), **changes})
+
+
+@pytest.mark.parametrize(
+    ("decoder", "message"),
+    [
+        ({"type": "Replace", "pattern": "a"}, "pattern of the step Replace must be a dict, got 'a'"),
+        ({"type": "Replace", "pattern": {"String": "a"}}, "content of the step Replace must be a str, got 'None'"),
+        ({"type": "Metaspace", "replacement": 1}, "replacement of the step Metaspace must be a str, got '1'"),
+        ({"type": "Strip", "content": " ", "start": "1", "stop": 0}, "start of the step Strip must be a int, got '1'"),
+    ],
+)
+def test_a_broken_step_of_a_decoder_is_named(decoder: dict, message: str) -> None:
+    with pytest.raises(FormatError, match=f"^tokenizer.json: {re.escape(message)}$"):
+        piece_decoder(decoder)
+
+
+def test_a_post_processor_that_puts_no_token_first_adds_none() -> None:
+    for single in ([], [1], [{"Sequence": {"id": "A"}}], [{"SpecialToken": 5}]):
+        assert first_added({"post_processor": {"type": "TemplateProcessing", "single": single}}) is None
+    with pytest.raises(FormatError, match=r"single of the step TemplateProcessing must be a list, got 'None'$"):
+        first_added({"post_processor": {"type": "TemplateProcessing"}})

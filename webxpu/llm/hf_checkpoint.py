@@ -98,8 +98,8 @@ async def _template(files: Files, settings: Mapping[str, Any]) -> ChatTemplate |
     own = await files.find("chat_template.jinja")
     source: Any = settings.get("chat_template") if own is None else _decoded(own, "chat_template.jinja")
     if isinstance(source, list):
-        named = {item.get("name"): item.get("template") for item in source if isinstance(item, dict)}
-        source = named.get("default")
+        entries = (item for item in source if isinstance(item, dict) and item.get("name") == "default")
+        source = next(entries, {}).get("template")
     if source is None:
         return None
     if not isinstance(source, str):

@@ -181,24 +181,30 @@ def _ropes(values: Mapping[str, Any], traits: Traits, head_dim: int, context: in
     key, settings = ("rope_scaling", old) if new is None else ("rope_parameters", new)
     if settings is None:
         settings = {}
-    if not isinstance(settings, dict):
-        outer.clash(key, "an object", settings)
+    settings = _object(outer, key, settings)
     if old is not None and old != settings:
         outer.refuse("rope_scaling", "as rope_parameters is", old)
     base = outer.positive("rope_theta", default=10000.0)
     found: dict[str, Any] = {}
     if traits.local_rope_base is not None:
-        local = settings.get("sliding_attention", {})
+        local = _object(outer, f"{key}.sliding_attention", settings.get("sliding_attention", {}))
         near = Keys(local, f"{CONFIG_NAME}: {key}.sliding_attention.")
         near.must_equal("rope_type", "default")
         local_base = outer.positive("rope_local_base_freq", default=traits.local_rope_base)
         found["local_rope_base"] = near.positive("rope_theta", default=local_base)
         if "full_attention" in settings:
-            key, settings = f"{key}.full_attention", settings["full_attention"]
+            key = f"{key}.full_attention"
+            settings = _object(outer, key, settings["full_attention"])
     for part, setting in settings.items():
         if isinstance(setting, dict):
             outer.refuse(f"{key}.{part}", "the same for all layers", setting)
     return {**found, **_rope(Keys(settings, f"{CONFIG_NAME}: {key}."), settings, base, head_dim, context)}
+
+
+def _object(read: Keys, key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        read.clash(key, "an object", value)
+    return value
 
 
 def _rope(read: Keys, settings: Mapping[str, Any], base: float, d: int, context: int) -> dict[str, Any]:

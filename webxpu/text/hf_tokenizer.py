@@ -14,6 +14,7 @@ from webxpu.errors import FormatError, ShapeError, Unsupported
 from webxpu.text import gguf_tokenizer
 from webxpu.text.pieces import BYTE_OF_CHARACTER, piece_decoder
 from webxpu.text.stream import TextStream
+from webxpu.text.tokenizer_json import check_form, first_added
 
 # Special tokens that end a turn in some family of models; files often name only the one that ends a text.
 TURN_ENDS = frozenset(
@@ -82,15 +83,14 @@ class Tokenizer:
     def from_json(cls, tokenizer_json: str | Mapping[str, Any], config: str | Mapping[str, Any] = "{}") -> Tokenizer:
         """From a tokenizer.json and, for the tokens that begin and end a text, its tokenizer_config.json."""
         described = _parsed("tokenizer.json", tokenizer_json)
-        if not isinstance(described.get("model"), Mapping) or not described["model"].get("vocab"):
-            raise FormatError("tokenizer.json: must have a model with a vocabulary")
+        check_form(described)
         settings = _parsed("tokenizer_config.json", config)
         made = cls(described, bos_id=None, eos_ids=(), add_bos=False)
         ids = {piece: index for index, piece in enumerate(made._pieces) if piece is not None}
         made.bos_id, eos = (ids.get(_content(settings.get(key))) for key in ("bos_token", "eos_token"))
         if eos is not None:
             made.eos_ids = tuple(dict.fromkeys((eos, *made.eos_ids)))
-        first = _first_added(described.get("post_processor"))
+        first = first_added(described)
         made.add_bos = made.bos_id is not None and first is not None and ids.get(first) == made.bos_id
         return made
 
@@ -221,13 +221,3 @@ def _renamed_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
 def _content(token: Any) -> str:
     """A token in tokenizer_config.json: its text, or an object that has it."""
     return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")
-
-
-def _first_added(post_processor: Mapping[str, Any] | None) -> str | None:
-    """The token that a tokenizer.json's post-processor puts first, or None."""
-    if post_processor is None:
-        return None
-    for step in post_processor.get("processors", [post_processor]):
-        if step["type"] == "TemplateProcessing" and step["single"] and "SpecialToken" in step["single"][0]:
-            return str(step["single"][0]["SpecialToken"]["id"])
-    return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webxpu.errors import Unsupported
+from webxpu.text.tokenizer_json import setting, steps_of
 
 PieceBytes = Callable[[str], bytes]
 
@@ -31,23 +32,26 @@ def byte_level(piece: str) -> bytes:
 def piece_decoder(decoder: Mapping[str, Any] | None) -> tuple[PieceBytes, int]:
     """What a tokenizer.json's `decoder` does to one piece, and how many spaces it strips from the text's beginning.
 
-    Raises Unsupported for decoders whose result for a piece depends on its neighbours.
+    Raises FormatError for a broken one, Unsupported for one whose result for a piece depends on its neighbours.
     """
+    if decoder is None:
+        raise Unsupported("tokenizer: a tokenizer without a decoder is not supported")
     steps: list[Callable[[str], str]] = []
     strip_left = 0
     byte_fallback = False
-    for step in _flattened(decoder):
+    for step in steps_of({"decoder": decoder}, "decoder"):
         kind = step["type"]
         if kind == "ByteLevel":
             return byte_level, 0
-        if kind == "Replace" and "String" in step["pattern"]:
-            steps.append(_replacing(step["pattern"]["String"], step["content"]))
+        pattern = setting(step, "pattern", dict) if kind == "Replace" else {}
+        if isinstance(pattern.get("String"), str):
+            steps.append(_replacing(pattern["String"], setting(step, "content", str)))
         elif kind == "Metaspace":
-            steps.append(_replacing(step["replacement"], " "))
+            steps.append(_replacing(setting(step, "replacement", str), " "))
             prefixed = step.get("prepend_scheme", "always" if step.get("add_prefix_space", True) else "never")
             strip_left = int(prefixed != "never")
-        elif kind == "Strip" and step["content"] == " " and step["stop"] == 0:
-            strip_left = step["start"]
+        elif kind == "Strip" and step.get("content") == " " and step.get("stop") == 0:
+            strip_left = setting(step, "start", int)
         elif kind == "ByteFallback":
             byte_fallback = True
         elif kind != "Fuse":
@@ -64,12 +68,6 @@ def piece_decoder(decoder: Mapping[str, Any] | None) -> tuple[PieceBytes, int]:
         return piece.encode()
 
     return decode, strip_left
-
-
-def _flattened(decoder: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    if decoder is None:
-        raise Unsupported("tokenizer: a tokenizer without a decoder is not supported")
-    return list(decoder["decoders"]) if decoder["type"] == "Sequence" else [decoder]
 
 
 def _replacing(old: str, new: str) -> Callable[[str], str]:
