@@ -131,7 +131,8 @@ export class Client extends EventTarget {
   /**
    * The reply to a conversation, oldest message first.
    * @param {Message[]} messages
-   * @param {Record<string, any>} [options] of chat.stream: max_tokens, temperature, top_k, top_p, min_p, seed, stop_ids
+   * @param {Record<string, any>} [options] of chat.stream: stop, and those of model.generate that JSON can say:
+   *   max_tokens, temperature, seed, repetition_penalty, logit_bias, dry, logprobs, prompt_lookup and so on
    */
   chat(messages, options = {}) {
     return this.#stream("chat", { messages, options });

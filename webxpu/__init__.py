@@ -10,6 +10,12 @@
     async for piece in chat.stream([{"role": "user", "content": "Hello"}]):
         print(piece, end="")
 
+ops, Blocks, Tensor, open_device, check    operations, quantised weights, and the GPU that they run on
+load, Model, Sequence, Chat                language models, their conversations, and text in and out of them
+Sampling, HostSampler, Dry                 how tokens are chosen: options, on the host, and a penalty on repetitions
+cached, forget                             model files that are kept in the browser
+errors                                     everything that is raised on purpose
+
 Importing it touches neither JavaScript nor the GPU; each name below is imported when it is first used.
 """
 
@@ -24,7 +30,12 @@ if TYPE_CHECKING:
     from webxpu.chat.session import Chat as Chat
     from webxpu.gpu.device import open_device as open_device
     from webxpu.gpu.tensor import Tensor as Tensor
+    from webxpu.llm.dry import Dry as Dry
+    from webxpu.llm.host_sampler import HostSampler as HostSampler
+    from webxpu.llm.model import Model as Model
     from webxpu.llm.model import load as load
+    from webxpu.llm.sampler import Sampling as Sampling
+    from webxpu.llm.sequence import Sequence as Sequence
     from webxpu.quant.ggml import Blocks as Blocks
     from webxpu.self_check import check as check
     from webxpu.stored import cached as cached
@@ -34,6 +45,11 @@ _MODULES = ("errors", "ops")
 _HOMES = {
     "Blocks": "webxpu.quant.ggml",
     "Chat": "webxpu.chat.session",
+    "Dry": "webxpu.llm.dry",
+    "HostSampler": "webxpu.llm.host_sampler",
+    "Model": "webxpu.llm.model",
+    "Sampling": "webxpu.llm.sampler",
+    "Sequence": "webxpu.llm.sequence",
     "Tensor": "webxpu.gpu.tensor",
     "cached": "webxpu.stored",
     "check": "webxpu.self_check",
@@ -42,7 +58,23 @@ _HOMES = {
     "open_device": "webxpu.gpu.device",
 }
 
-__all__ = ["Blocks", "Chat", "Tensor", "cached", "check", "errors", "forget", "load", "open_device", "ops"]
+__all__ = [
+    "Blocks",
+    "Chat",
+    "Dry",
+    "HostSampler",
+    "Model",
+    "Sampling",
+    "Sequence",
+    "Tensor",
+    "cached",
+    "check",
+    "errors",
+    "forget",
+    "load",
+    "open_device",
+    "ops",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -69,7 +69,7 @@ def test_a_model_that_cannot_be_made_is_refused_before_a_browser_starts(monkeypa
 
 def test_a_file_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("webxpu.host.bench_model.find_chrome", lambda: None)
-    with pytest.raises(BadModel, match=r"^no file .*/none\.gguf$"):
+    with pytest.raises(BadModel, match=r"^no file or folder .*/none\.gguf$"):
         bench_model(options(model=str(tmp_path / "none.gguf")))
 
 

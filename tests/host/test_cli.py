@@ -98,7 +98,7 @@ def test_a_machine_without_the_browser_named_is_3(monkeypatch, capsys):
 
 def test_a_model_that_is_no_file_is_6(capsys):
     assert cli.main(["run", "x", "--model", "/nowhere/model.gguf"]) == 6
-    assert capsys.readouterr().err == "webxpu run: no file /nowhere/model.gguf\n"
+    assert capsys.readouterr().err == "webxpu run: no file or folder /nowhere/model.gguf\n"
 
 
 def test_an_unknown_asset_is_5(capsys):
@@ -183,3 +183,9 @@ def test_the_summary_is_one_line():
     assert summary(result) == (
         "2 tokens (stop), 12.3 tokens/s, prompt 1 tokens in 1.50 s, loaded in 2.00 s, nvidia hopper"
     )
+
+
+@pytest.mark.parametrize("place", ["", "http://127.0.0.1:5/shared/x/"])
+def test_a_files_error_names_it_once_and_as_it_was_given(place: str) -> None:
+    error = {"name": "FormatError", "message": f"{place}m.gguf: the magic number is wrong", "stage": "load"}
+    assert str(page_error(error, "folder/m.gguf")) == "folder/m.gguf: the magic number is wrong"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.llm import tiny
 from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
-from webxpu.errors import ContextOverflow, ShapeError
+from webxpu.errors import ContextOverflow, DeviceError, ShapeError
 from webxpu.llm.batch import Together, free_lanes, lanes_of
 from webxpu.llm.generate import Generation
 from webxpu.llm.sampler import Sampling
@@ -112,13 +112,12 @@ def test_others_wait_for_the_gpu_and_get_it_where_the_iterator_is_closed() -> No
     async def scene() -> tuple[Together, Generation]:
         one = new()
         made = start(one, max_tokens=40)
-        iterator = aiter(made)
-        await anext(iterator)
+        await anext(made)
         other = one.another().generate(PROMPT, max_tokens=6)
         waiting = asyncio.ensure_future(anext(other))
         await asyncio.sleep(0.01)
         assert not waiting.done()
-        await iterator.aclose()
+        await made.aclose()
         await waiting
         async for _ in other:
             pass
@@ -127,6 +126,57 @@ def test_others_wait_for_the_gpu_and_get_it_where_the_iterator_is_closed() -> No
     made, other = asyncio.run(scene())
     assert other.ids == GREEDY[:6]
     assert made.finish_reasons == ["abort"] * 3
+
+
+def test_leaving_the_ids_early_gives_the_gpu_to_others() -> None:
+    async def scene() -> tuple[Together, Generation]:
+        one = new()
+        made = start(one, max_tokens=40)
+        async for _ in made:
+            break
+        other = one.another().generate(PROMPT, max_tokens=6)
+        async with asyncio.timeout(20):
+            async for _ in other:
+                pass
+        return made, other
+
+    made, other = asyncio.run(scene())
+    assert other.ids == GREEDY[:6]
+    assert made.finish_reasons == ["abort"] * 3
+
+
+def test_it_can_be_aborted_while_it_is_read_and_before() -> None:
+    async def scene() -> tuple[Together, Together]:
+        one = new()
+        made, never = start(one, max_tokens=40), start(one)
+        async for _ in made:
+            made.abort()
+        await never.stop()
+        assert [found async for found in never] == []
+        assert not one.engine.turn.locked()
+        return made, never
+
+    for ended in asyncio.run(scene()):
+        assert ended.finish_reasons == ["abort"] * 3
+        assert ended.finish_reason == "abort"
+
+
+def test_an_error_is_named_as_the_reason() -> None:
+    one = new()
+    made = start(one)
+
+    def broken(steps: Any) -> None:
+        raise DeviceError("the GPU is gone")
+
+    async def collect() -> None:
+        one.device.submit = broken  # type: ignore[method-assign]
+        async for _ in made:
+            pass
+
+    with pytest.raises(DeviceError, match="the GPU is gone"):
+        asyncio.run(collect())
+    assert made.finish_reasons == ["error"] * 3
+    assert not one.engine.turn.locked()
 
 
 def test_lanes_are_made_once_for_each_number_and_can_be_freed() -> None:

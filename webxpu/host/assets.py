@@ -45,7 +45,7 @@ class Lock:
 
     def __getitem__(self, name: str) -> Asset:
         if name not in self.assets:
-            raise FetchError(f"no asset is called {name!r}; the lock has {sorted(self.assets)}")
+            raise FetchError(f"no asset is called {name!r}; there are {', '.join(sorted(self.assets))}")
         return self.assets[name]
 
 

@@ -56,7 +56,7 @@ def check_adapter(probe: Mapping[str, Any], adapter: str | None) -> None:
 def check_model(model: str | None) -> None:
     """Raises BadModel where `--model` names a file or folder that is not there."""
     if model is not None and not _is_address(model) and not Path(model).exists():
-        raise BadModel(f"no file {model}")
+        raise BadModel(f"no file or folder {model}")
 
 
 def model_url(opened: OpenPage, model: str | None) -> str:

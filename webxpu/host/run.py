@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if options.model is not None and not re.match(r"https?://", options.model):
         local = Path(options.model)
         if not local.exists():
-            raise BadModel(f"no file {local}")
+            raise BadModel(f"no file or folder {local}")
     with download_bars() as report:
         site = build_site(report, model=options.model is None)
     try:
@@ -118,7 +118,9 @@ def page_error(error: Mapping[str, str], model: str) -> Exception:
     name, message, stage = error["name"], error["message"], error["stage"]
     kind = getattr(errors, name, None)
     if stage == "load" and name in ("FormatError", "Unsupported"):
-        return BadModel(f"{model}: {message}")
+        # The page knows the file by the address at which this command lent it.
+        said = re.sub(rf"^(\S*/)?{re.escape(Path(model).name)}: ", "", message)
+        return BadModel(f"{model}: {said}")
     if isinstance(kind, type) and issubclass(kind, Exception):
         return kind(message)
     return PageError(f"{stage} failed in the page: {name}: {message}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,10 @@ from webxpu.errors import ContextOverflow, ShapeError
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.head import Choice
+from webxpu.llm.ids import checked_stops
 from webxpu.llm.models import _decoder as decoder
-from webxpu.llm.state import MAX_STOPS, WORDS, State
+from webxpu.llm.reader import Reader
+from webxpu.llm.state import WORDS, State
 from webxpu.llm.weights import runs
 from webxpu.ops.cache import PAGE_TOKENS
 from webxpu.ops.norm_qkv import is_fused
@@ -132,9 +134,9 @@ class Together:
 
     prompts         the prompts
     ids             of each prompt all ids so far, without a stop id
-    finish_reasons  of each None while it runs, then "stop", "length", "context" (no room left) or "abort"
+    finish_reasons  of each None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
 
-    It has the GPU to itself: other generations wait until it is done or its iterator is closed.
+    It has the GPU to itself: other generations wait until it has ended. Leaving an `async for` early aborts it.
     """
 
     def __init__(
@@ -160,9 +162,7 @@ class Together:
         self.finish_reasons: list[str | None] = [None for _ in prompts]
         self._engine = engine
         self._sampling = sampling
-        self._stops = sorted({int(i) for i in stop_ids})
-        if len(self._stops) > MAX_STOPS:
-            raise ShapeError(f"generate_together: stop_ids must be at most {MAX_STOPS}, got {len(self._stops)}")
+        self._stops = checked_stops(stop_ids, "generate_together")
         rooms = [capacity - len(prompt) for prompt in self.prompts]
         self._most = [room if max_tokens is None else min(max_tokens, room) for room in rooms]
         self._at_limit = ["context" if max_tokens is None or max_tokens > room else "length" for room in rooms]
@@ -173,11 +173,39 @@ class Together:
                 f"with their replies, got {pages}. Ask for fewer max_tokens or load the model with more sequences."
             )
         self._iterator = self._run()
+        self._lock = asyncio.Lock()
+        self._aborted = False
 
-    def __aiter__(self) -> AsyncIterator[tuple[int, list[int]]]:
-        return self._iterator
+    @property
+    def finish_reason(self) -> str | None:
+        """None until all have ended, then what ended the last prompt."""
+        return None if None in self.finish_reasons else self.finish_reasons[-1]
 
-    async def _run(self) -> AsyncIterator[tuple[int, list[int]]]:
+    def abort(self) -> None:
+        """Ends it at the next step; ids that are already here stay."""
+        self._aborted = True
+
+    async def stop(self) -> None:
+        """Aborts and waits until the GPU has nothing of it left to do."""
+        self.abort()
+        async with self._lock:
+            await self._iterator.aclose()
+        self._end("abort")  # also where it never began
+
+    aclose = stop
+
+    def __aiter__(self) -> Reader:
+        return Reader(self)
+
+    async def __anext__(self) -> tuple[int, list[int]]:
+        async with self._lock:
+            return await anext(self._iterator)
+
+    def _end(self, reason: str) -> None:
+        """What still runs has ended."""
+        self.finish_reasons = [had or reason for had in self.finish_reasons]
+
+    async def _run(self) -> AsyncGenerator[tuple[int, list[int]], None]:
         engine, choice = self._engine, Choice(greedy=self._sampling.greedy)
         async with engine.turn:
             await engine.quiet()
@@ -192,14 +220,17 @@ class Together:
                 for index, (ledger, lane) in enumerate(zip(ledgers, lanes, strict=True)):
                     engine.submit(self._fed(index, ledger, lane, choice, seed))
                 flight.send()
-                while None in self.finish_reasons:
+                while None in self.finish_reasons and not self._aborted:
                     while flight.wanted():
                         flight.send()
                     first, found = await flight.land()
                     for index, ids in self._taken(first, found):
                         yield index, ids
+            except Exception:
+                self._end("error")
+                raise
             finally:
-                self.finish_reasons = [reason or "abort" for reason in self.finish_reasons]
+                self._end("abort")  # whatever has not ended yet
                 await flight.end()
                 for ledger in ledgers:
                     ledger.clear()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from webxpu.errors import ContextOverflow, DeviceError
 from webxpu.gpu.program import Counter
 from webxpu.llm.engine import Engine
+from webxpu.llm.ids import checked_ids
 from webxpu.llm.lookup import LookupRun, Speculation
 from webxpu.llm.reader import Reader
-from webxpu.llm.request import Request, checked_ids
+from webxpu.llm.request import Request
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.state import EVICTED, STEP, State
 from webxpu.llm.stepped import Stepped
@@ -58,9 +59,10 @@ class Generation:
     """The ids that follow a prompt, as they come: `async for ids in generation`, each a list of one or more.
 
     prompt_ids, ids    the prompt, and all ids so far, without a stop id
+    stop_ids           ids that end it
     reused_tokens      tokens of the prompt that were already in the cache
-    logprobs           of each id, where they were asked for
-    speculation        what prompt lookup did, where it was asked for
+    logprobs           of each id a `Logprobs`, where they were asked for; else empty
+    speculation        what prompt lookup did, a `webxpu.llm.lookup.Speculation`, where it was asked for; else None
     finish_reason      None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
     timings            None while it runs, and where it ended before its first step
 
@@ -183,9 +185,8 @@ class Generation:
         if not self.ids:
             self.reused_tokens = kept
         if asked.stepped:
-            engine.submit(
-                [*steps, *engine.standing(state)]
-            )  # `_end` reads what was evicted, also before the first step
+            steps += engine.standing(state)  # `_end` reads it, also where no step was made
+            engine.submit(steps)
             self._run = self._steps(known, kept, left, state)
             return
         if not self.ids:

@@ -14,8 +14,8 @@ from webxpu.llm.cache import Cache
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
 from webxpu.llm.config import Config
 from webxpu.llm.engine import Engine
+from webxpu.llm.ids import checked_ids
 from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
-from webxpu.llm.request import checked_ids
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import LoadReport, Source, loading
@@ -36,6 +36,9 @@ Progress = Callable[[int, int], object]
 class Model(Sequence):
     """A loaded model, which is also its first conversation. Made by `await webxpu.load(source)`.
 
+    It has what a `Sequence` has: `generate`, `forward`, `prefill`, `save`, `restore`, `reset`; of its own `sequence`,
+    `generate_together`, `capabilities` and `dispose`.
+
     config      the architecture's numbers
     tokenizer   text to ids and back; raises Unsupported, with the reason, where webxpu knows none like the model's
     template    the model's chat template, or None
@@ -45,6 +48,7 @@ class Model(Sequence):
     tensors     the weights on the GPU, by name
     load_ms     how long loading took
     loaded      where the files' bytes came from: the network or the browser's storage
+    device      where it runs
     """
 
     def __init__(
@@ -95,8 +99,9 @@ class Model(Sequence):
         """The ids that follow 2 to 8 prompts, decoded together: `async for index, ids in model.generate_together(...)`.
         Each prompt's are those that `generate` gives for it alone; most weights are multiplied by all rows at once.
 
-        The options are those of `generate`, the same for all; a seed too. The cache must hold all prompts with their
-        replies: `load(..., sequences=n)` makes room for n of full length. Raises ShapeError and ContextOverflow.
+        The options are those of `generate` of the same name, one for all prompts; a seed too. The cache must hold all
+        prompts with their replies: `load(..., sequences=n)` makes room for n of full length. The window must not roll.
+        Raises ShapeError and ContextOverflow.
         """
         if max_tokens is not None:
             check_whole("generate_together", "max_tokens", max_tokens, 1)

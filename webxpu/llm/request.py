@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ from webxpu.errors import ShapeError
 from webxpu.llm.constraints import Constraint
 from webxpu.llm.engine import Engine, Steps
 from webxpu.llm.head import Choice
+from webxpu.llm.ids import checked_stops
 from webxpu.llm.lookup import DRAFTS, NGRAM, PromptLookup, check_lookup
 from webxpu.llm.sampler import Sampling, check_whole
-from webxpu.llm.state import MAX_STOPS, State
+from webxpu.llm.state import State
 from webxpu.llm.stepped import Picks
 from webxpu.ops.logprobs import MAX_MOST
-
-# The largest id: kernels have them as int32. Those of end tokens that a model lacks may lie past its vocabulary.
-MAX_ID = 2**31 - 1
 
 
 class Request:
@@ -49,11 +46,7 @@ class Request:
         self.constraint = constraint
         self.sampler = sampler
         self.timestamps = timestamps
-        self.stop_ids = sorted(set(_whole_ids(stop_ids, "generate", "stop_ids")))
-        if self.stop_ids and not 0 <= self.stop_ids[0] <= self.stop_ids[-1] <= MAX_ID:
-            raise ShapeError(f"generate: stop_ids must be from 0 to {MAX_ID}, got {self.stop_ids}")
-        if len(self.stop_ids) > MAX_STOPS:
-            raise ShapeError(f"generate: stop_ids must be at most {MAX_STOPS}, got {len(self.stop_ids)}")
+        self.stop_ids = checked_stops(stop_ids)
         check_whole("generate", "logprobs", logprobs, 0, min(MAX_MOST, config.vocab))
         for name, given, method in (("constraint", constraint, "allowed"), ("sampler", sampler, "pick")):
             if given is not None and not callable(getattr(given, method, None)):
@@ -105,22 +98,3 @@ class Request:
             ("a window that rolls", engine.cache.sinks > 0),
         ]
         return next((what for what, given in reasons if given), None)
-
-
-def checked_ids(ids: Sequence[int], vocab: int, call: str = "generate") -> list[int]:
-    """The ids as Python integers. Raises ShapeError where there is none, or one is no integer or outside the
-    vocabulary."""
-    checked = _whole_ids(ids, call, "ids")
-    if not checked:
-        raise ShapeError(f"{call}: ids must hold at least one token, got none")
-    for place, token in enumerate(checked):
-        if not 0 <= token < vocab:
-            raise ShapeError(f"{call}: ids must be from 0 to {vocab - 1}, got {token} at index {place}")
-    return checked
-
-
-def _whole_ids(ids: Iterable[int], call: str, name: str) -> list[int]:
-    try:
-        return [operator.index(i) for i in ids]
-    except TypeError as e:
-        raise ShapeError(f"{call}: {name} must be integers: {e}") from e

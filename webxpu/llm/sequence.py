@@ -15,8 +15,8 @@ from webxpu.llm.constraints import Constraint
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine
 from webxpu.llm.generate import Generation
+from webxpu.llm.ids import checked_ids
 from webxpu.llm.lookup import PromptLookup
-from webxpu.llm.request import checked_ids
 from webxpu.llm.sampler import Sampling
 from webxpu.llm.state import State
 from webxpu.llm.stepped import Picks
@@ -27,6 +27,9 @@ LOGIT_ROWS = 16
 
 class Sequence:
     """A conversation in an engine. The first one is the model itself; others come from `model.sequence()`.
+
+    `generate` gives ids, `forward` scores; `prefill` feeds a prompt ahead; `save`, `restore` and `reset` keep the
+    conversation, bring it back and forget it.
 
     engine    what it shares with the others
     ledger    which ids the cache holds of it
@@ -66,18 +69,32 @@ class Sequence:
     ) -> Generation:
         """The ids that follow `ids`: `async for some in model.generate(...)`. What the cache holds is not fed again.
 
-        max_tokens  None runs until a stop id or the end of the context
-        stop_ids    None takes the model's own; a stop id is never among the ids that come
-        logprobs    so many of the highest log-probabilities of each token come beside its own; 0 gives none
-        constraint  says before each token which may follow, see `webxpu.llm.constraints`
-        sampler     chooses each token on the host, from all scores, such as `webxpu.llm.host_sampler.HostSampler`; the
-                    sampling options do not apply then
-        prompt_lookup  draft what followed the last tokens when they came before: the ids stay the same, and come faster
-                    where the reply repeats its prompt; "auto" goes on only where it helps
-        timestamps  measure the GPU's own time too, where the device can
+        ids                   the prompt, at least one id
+        max_tokens            None runs until a stop id or the end of the context
+        temperature           0 takes the most likely id; above 0 one is drawn from softmax(logits / temperature)
+        top_k                 keep the k most likely ids; 0 keeps all
+        top_p                 keep the fewest ids whose probabilities add up to this; 1 keeps all
+        min_p                 keep ids at least this fraction as likely as the most likely one; 0 keeps all
+        seed                  the same seed, prompt and options give the same ids; None draws a fresh one
+        top_n_sigma           keep ids whose logit is within so many standard deviations of the highest; 0 keeps all
+        repetition_penalty    of ids that came, positive logits are divided by this, negative ones multiplied; 1 is off
+        presence_penalty      subtracted from the logits of ids that came; 0 is off
+        frequency_penalty     subtracted once for each time that an id came; 0 is off
+        no_repeat_ngram_size  no run of so many ids comes twice; 0 is off
+        logit_bias            id -> what is added to its logit; -inf bans it
+        dry                   a `webxpu.Dry`: a penalty on ids that continue a repetition
+        stop_ids              at most 16; None takes the model's own; a stop id is never among the ids that come
+        logprobs              so many of the highest log-probabilities of each id come beside its own; 0 gives none
+        constraint            says before each id which may follow, see `webxpu.llm.constraints`
+        sampler               chooses each id on the host, from all scores, such as `webxpu.HostSampler`; the sampling
+                              options do not apply then
+        prompt_lookup         draft what followed the last ids when they came before: the ids stay the same, and come
+                              faster where the reply repeats its prompt; "auto" goes on only where it helps. True needs
+                              temperature 0, and neither penalties nor constraint, logprobs or a rolling window
+        timestamps            measure the GPU's own time too, where the device can
 
-        The other options are those of `webxpu.llm.sampler.Sampling`. Raises ShapeError at once for a wrong one, and
-        ContextOverflow where the prompt leaves no room for a reply.
+        `webxpu.Sampling` says in which order they apply. Raises ShapeError at once for a wrong one, and ContextOverflow
+        where the prompt leaves no room for a reply.
         """
         return Generation(
             self,
@@ -107,7 +124,8 @@ class Sequence:
         )
 
     async def prefill(self, ids: Ids[int]) -> int:
-        """Feeds ids and chooses nothing, so that a prompt that begins with them starts sooner. Returns how many ran."""
+        """Feeds ids and chooses nothing, so that a prompt that begins with them starts sooner. Returns how many ran.
+        Raises ShapeError and ContextOverflow."""
         prompt = checked_ids(ids, self.engine.config.vocab, "prefill")
         fed: int = await self._alone(prompt, self._feed(prompt))
         return fed
