@@ -1,4 +1,4 @@
-// with: weights staged_norm few_rows state head_row
+// with: weights staged_norm few_rows state head_row store_best
 enable subgroups;
 requires subgroup_id;
 // A workgroup stages a row of x, computes 64 logits, a subgroup COLUMNS of them at a time, and keeps the best, the lowest id
@@ -12,10 +12,6 @@ override K: u32;
 @group(0) @binding(3) var<storage, read_write> values: array<f32>;
 @group(0) @binding(4) var<storage, read_write> ids: array<i32>;
 @group(0) @binding(5) var<uniform> state: State;
-
-// One a subgroup.
-var<workgroup> best_values: array<f32, 64>;
-var<workgroup> best_ids: array<u32, 64>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -45,19 +41,5 @@ fn main(
             }
         }
     }
-    if (lane == 0u) {
-        best_values[subgroup] = best;
-        best_ids[subgroup] = id;
-    }
-    workgroupBarrier();
-    if (subgroup == 0u && lane == 0u) {
-        for (var other = 1u; other < subgroups; other++) {
-            let wins = best_values[other] > best || (best_values[other] == best && best_ids[other] < id);
-            best = select(best, best_values[other], wins);
-            id = select(id, best_ids[other], wins);
-        }
-        let at = place.x * candidates + place.y;
-        values[at] = best;
-        ids[at] = i32(id);
-    }
+    store_best(place.x * candidates + place.y, best, id, subgroup, subgroups, lane);
 }
