@@ -109,7 +109,9 @@ def test_an_unknown_asset_is_5(capsys):
 def test_fetch_copies_files_for_offline_use(tmp_path, capsys):
     assert cli.main(["fetch", "tokenizers.mjs", "--to", str(tmp_path / "offline")]) == 0
     assert [path.name for path in (tmp_path / "offline").iterdir()] == ["tokenizers.mjs"]
-    assert capsys.readouterr().out.startswith("tokenizers.mjs ")
+    said = capsys.readouterr().out
+    assert said.startswith("tokenizers.mjs ")
+    assert said.endswith(f"  {tmp_path / 'offline' / 'tokenizers.mjs'}\n")
 
 
 def test_kernels_export_writes_every_module_complete(tmp_path, capsys):

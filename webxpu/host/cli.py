@@ -156,6 +156,7 @@ def _fetch(options: argparse.Namespace) -> int:
     lock = read_lock()
     if options.to is not None:
         copy_to(options.to, {lock[name]: path for name, path in paths.items()})
+        paths = {name: options.to / lock[name].file for name in paths}
     if not options.quiet:
         for name, path in paths.items():
             print(f"{name:20} {lock[name].size_bytes:>12,}  {path}")
