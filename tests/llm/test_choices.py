@@ -220,3 +220,15 @@ def test_a_sampler_on_the_host_sees_all_scores() -> None:
 def test_a_number_of_logprobs_that_can_not_be_is_refused(most: Any) -> None:
     with pytest.raises(ShapeError, match=r"^generate: logprobs must be a whole number from 0 to 32, got"):
         new().generate(PROMPT, logprobs=most)
+
+
+@pytest.mark.parametrize("picked", [CONFIG.vocab, -1, 2.5, "a", None])
+def test_what_a_sampler_picks_must_be_an_id(picked: Any) -> None:
+    class Picks:
+        def pick(self, logits: np.ndarray, ids: Any, allowed: Any = None) -> Any:
+            return picked
+
+    one = new()
+    with pytest.raises(ShapeError, match=f"^generate: sampler must pick an id from 0 to 319, got {picked!r}$"):
+        run(one, sampler=Picks(), max_tokens=2)
+    assert run(one, max_tokens=3).ids == GREEDY[:3]

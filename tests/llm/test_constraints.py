@@ -218,6 +218,21 @@ def test_none_allows_all_and_an_empty_set_is_an_error() -> None:
             allowed_ids(Fixed(nothing), [1], 5)
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ([1.5, 2], "allowed must be ids from 0 to 9, got 1.5"),
+        (["a"], "allowed must be ids from 0 to 9, got 'a'"),
+        ([3, 10**30], "allowed must be ids from 0 to 9, got 3"),
+        (5, "allowed must be a collection of ids, or None, got 5"),
+        (iter([5]), "allowed must be a collection of ids, or None, got <list_iterator"),
+    ],
+)
+def test_what_a_constraint_allows_must_be_ids(said: Any, message: str) -> None:
+    with pytest.raises(ShapeError, match=f"^constraint: {message}"):
+        allowed_ids(Fixed(said), [], 10)
+
+
 def test_a_function_over_candidates_is_a_constraint() -> None:
     even_after_odd = Candidates(10, lambda prefix, token: token % 2 != (prefix[-1] % 2 if prefix else 1))
     assert list(even_after_odd.allowed([])) == [0, 2, 4, 6, 8]

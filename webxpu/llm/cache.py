@@ -22,7 +22,7 @@ class Cache:
     layers   one (P, 2, 64, G, ...) a layer: page, key or value, slot, kv head, and its numbers as `kv` holds them;
              pages of all sequences
     pages    (ceil(C / 64),) int32: page of position p is pages[p / 64]
-    history  (C,) int32: history[(evicted + p) % C] is the id at position p
+    history  (C,) int32, a ring: history[(evicted + p) % C] is the id at position p, but see `webxpu.llm.state.State`
     state    (64,) uint32: what changes each step
     sinks    tokens that a rolling window never drops; 0 where it does not roll
     kv       "f32", "f16" or "q8", see `webxpu.quant.kv`

@@ -172,7 +172,6 @@ class Generation:
         needed = engine.programs.needed(asked.choice)
         await engine.programs.compile([*needed, engine.programs.verify()] if self._verifies else needed)
         if self._aborted:
-            engine.active = None
             self._finish("abort")
             return
         known, left = [*self.prompt_ids, *self.ids], self._max_tokens - len(self.ids)
@@ -277,14 +276,15 @@ class Generation:
         self._finish(reason)
 
     def _finish(self, reason: str | None) -> None:
-        if self._sequence.running is self:
-            self._sequence.running = None
+        sequence, engine = self._sequence, self._engine
+        sequence.running = None if sequence.running is self else sequence.running
+        engine.active = None if engine.active is self else engine.active
         if len(self._marks) > 1:
             self.timings = timed(
                 self._marks,
                 fed=len(self.prompt_ids) - self.reused_tokens,
                 load_ms=self._load_ms,
-                dispatches_per_token=self._engine.programs.step(self._asked.choice).dispatches,
+                dispatches_per_token=engine.programs.step(self._asked.choice).dispatches,
                 gpu_ms=self._gpu_ms,
             )
         self.finish_reason = self._at_limit if reason == "length" else reason

@@ -34,7 +34,8 @@ class Ranked:
 class HostSampler:
     """Chooses tokens with MT19937: `model.generate(ids, sampler=HostSampler(Sampling(temperature=1.0), seed=42))`.
 
-    sampling  the options, in the order of `Sampling`, but dry behind top_k and top_n_sigma
+    sampling  the options, in the order of `Sampling`, but dry behind top_k and top_n_sigma; the tokens that came are
+              all of prompt and reply, also those that a window dropped
     seed      any whole number of at least 0, as `random.Random` takes it; None takes the options' own, or a fresh one
 
     One number is drawn for each token that is picked, and none where the temperature is 0. It goes on from token to

@@ -45,10 +45,10 @@ class Sampling:
                           this; 1 keeps all
     seed                  the same seed, prompt and options give the same tokens; None draws a fresh one
 
-    The tokens that came are those of prompt and reply, as far back as the cache's history goes. Penalties change greedy
-    choices too, filters don't. On the GPU a constraint and the dry penalty come before the filters, so top_n_sigma
-    measures logits that have both behind them; `HostSampler` measures those before and has dry behind top_k and
-    top_n_sigma.
+    The tokens that came are those of prompt and reply, as far back as the cache's history goes: the last `capacity`
+    ones, so the sinks of a window that rolled are left behind. Penalties change greedy choices too, filters don't. On
+    the GPU a constraint and the dry penalty come before the filters, so top_n_sigma measures logits that have both
+    behind them; `HostSampler` measures those before and has dry behind top_k and top_n_sigma.
 
     Raises ShapeError, naming the option.
     """

@@ -58,7 +58,9 @@ class State:
     min_p        0 keeps all tokens
     capacity     tokens that cache and history can hold
     stops        ids that end the sequence, at most 16
-    evicted      tokens that a rolling window has dropped: history[(evicted + position) % C] is the id at a position
+    evicted      tokens that a rolling window has dropped: history[(evicted + position) % C] is the id at a position.
+                 The history keeps the last C ids whatever was dropped, so once the window rolled it is not that of a
+                 position within the sinks, which are never fed again; nothing reads it there
     sinks        tokens that a rolling window never drops, whole pages; 0 ends the sequence at the capacity instead
     repetition   1 changes nothing; see `webxpu.ops.penalize` for this and the five below
     presence     0 changes nothing

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from webxpu.errors import ShapeError
 from webxpu.llm.constraints import Constraint, allowed_ids, allowed_mask
 from webxpu.llm.dry import Dry
 from webxpu.llm.engine import Engine, Steps
@@ -97,7 +98,7 @@ class Stepped:
     async def _next_id(self) -> int:
         allowed = self._allowed()
         if allowed is not None and len(allowed) == 1 and self._may_wait():
-            return next(iter(allowed))
+            return int(next(iter(allowed)))
         steps = self._said(allowed)
         program = self._feed(steps)
         steps.append(["run", program.handle])
@@ -106,7 +107,13 @@ class Stepped:
         if self._sampler is None:
             return await self._chosen()
         scores = await self._engine.programs.output_of(program).numpy()
-        return int(self._sampler.pick(np.array(scores), self.ids, allowed))
+        return self._checked(self._sampler.pick(np.array(scores), self.ids, allowed))
+
+    def _checked(self, picked: object) -> int:
+        vocab = self._engine.config.vocab
+        if not isinstance(picked, int | np.integer) or not 0 <= picked < vocab:
+            raise ShapeError(f"generate: sampler must pick an id from 0 to {vocab - 1}, got {picked!r}")
+        return int(picked)
 
     def _may_wait(self) -> bool:
         """Whether one more id can wait to be fed: the window has room for it, and nobody asked how likely it is."""

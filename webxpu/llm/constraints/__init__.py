@@ -48,11 +48,13 @@ class Candidates:
 def allowed_ids(constraint: Constraint, prefix: Sequence[int], vocab: int) -> Collection[int] | None:
     """What a constraint allows, checked: None for any token, else at least one id, all within the vocabulary.
 
-    Raises ConstraintError where nothing may follow, ShapeError for an id that the vocabulary lacks.
+    Raises ConstraintError where nothing may follow, ShapeError for what are no ids of the vocabulary.
     """
     allowed = constraint.allowed(prefix)
     if allowed is None:
         return None
+    if not isinstance(allowed, Collection):
+        raise ShapeError(f"constraint: allowed must be a collection of ids, or None, got {allowed!r}")
     if not len(allowed):
         raise ConstraintError(NOTHING_ALLOWED)
     _as_ids(allowed, vocab)
@@ -70,8 +72,10 @@ def allowed_mask(allowed: Iterable[int], vocab: int) -> NDArray[np.uint32]:
 
 
 def _as_ids(allowed: Iterable[int], vocab: int) -> NDArray[np.int64]:
-    ids = np.fromiter(allowed, np.int64)
-    wrong = ids[(ids < 0) | (ids >= vocab)]
+    ids = np.array(list(allowed))
+    if not ids.size:
+        return ids.astype(np.int64)
+    wrong = ids[(ids < 0) | (ids >= vocab)] if ids.dtype.kind in "iu" else ids
     if wrong.size:
-        raise ShapeError(f"constraint: allowed must be ids from 0 to {vocab - 1}, got {wrong[0]}")
-    return ids
+        raise ShapeError(f"constraint: allowed must be ids from 0 to {vocab - 1}, got {wrong.tolist()[0]!r}")
+    return ids.astype(np.int64)
