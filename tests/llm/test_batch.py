@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import functools
+import math
 from typing import Any
 
 import pytest
@@ -13,7 +13,9 @@ from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
 from webxpu.errors import ContextOverflow, DeviceError, ShapeError
 from webxpu.llm.batch import Together, free_lanes, lanes_of
 from webxpu.llm.generate import Generation
+from webxpu.llm.request import Request
 from webxpu.llm.sampler import Sampling
+from webxpu.ops.cache import PAGE_TOKENS
 
 CONFIG, ARRAYS = tiny.model()[0], tiny.dense()
 PROMPT = tiny.golden()["prompt"].tolist()
@@ -25,8 +27,11 @@ def new(sequences: int = 3) -> ConversationOnNumpy:
     return numpy_engine(CONFIG, ARRAYS, 128, sequences=sequences)
 
 
-def start(one: ConversationOnNumpy, prompts: Any = PROMPTS, **options: Any) -> Together:
-    return Together(one.engine, prompts, **{"sampling": Sampling(), "max_tokens": 12, "stop_ids": (), **options})
+def start(
+    one: ConversationOnNumpy, prompts: Any = PROMPTS, max_tokens: int | None = 12, stop_ids: Any = (), **options: Any
+) -> Together:
+    asked = Request(one.engine, sampling=Sampling(**options), stop_ids=stop_ids, call="generate_together")
+    return Together(one.engine, prompts, asked=asked, max_tokens=max_tokens)
 
 
 def run(one: ConversationOnNumpy, prompts: Any = PROMPTS, **options: Any) -> Together:
@@ -42,19 +47,20 @@ def run(one: ConversationOnNumpy, prompts: Any = PROMPTS, **options: Any) -> Tog
     return asyncio.run(collect())
 
 
+KNOWN: dict[str, list[int]] = {}
+
+
 def alone(prompt: list[int], **options: Any) -> list[int]:
-    return _alone(tuple(prompt), tuple(sorted(options.items())))
-
-
-@functools.cache
-def _alone(prompt: tuple[int, ...], options: tuple[tuple[str, Any], ...]) -> list[int]:
-    async def collect() -> Generation:
-        generation = new().generate(prompt, **dict(options))
+    async def collect() -> list[int]:
+        generation = new().generate(prompt, **options)
         async for _ in generation:
             pass
-        return generation
+        return generation.ids
 
-    return asyncio.run(collect()).ids
+    key = repr((prompt, options))
+    if key not in KNOWN:
+        KNOWN[key] = asyncio.run(collect())
+    return KNOWN[key]
 
 
 def test_each_sequence_has_the_ids_that_it_has_alone() -> None:
@@ -103,21 +109,37 @@ def test_a_sequence_that_is_full_keeps_off_the_pages_of_others() -> None:
 
 
 def test_seeded_draws_are_those_of_each_alone() -> None:
-    sampling = Sampling(temperature=1.0, top_k=40, seed=7)
-    done = run(new(), PROMPTS[1:], sampling=sampling)
-    assert done.ids == [alone(prompt, max_tokens=12, temperature=1.0, top_k=40, seed=7) for prompt in PROMPTS[1:]]
+    options = {"temperature": 1.0, "top_k": 40, "seed": 7}
+    done = run(new(), PROMPTS[1:], **options)
+    assert done.ids == [alone(prompt, max_tokens=12, **options) for prompt in PROMPTS[1:]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"repetition_penalty": 1.8}, {"presence_penalty": 3.0}, {"frequency_penalty": 2.0}, {"no_repeat_ngram_size": 1},
+        {"logit_bias": {GREEDY[0]: -math.inf}}, {"temperature": 1.0, "seed": 3, "top_n_sigma": 0.5},
+        {"temperature": 2.0, "seed": 3, "repetition_penalty": 1.8, "logit_bias": {GREEDY[0]: 5.0}},
+    ],
+)  # fmt: skip
+def test_penalties_biases_and_filters_are_those_of_each_alone(options: dict[str, Any]) -> None:
+    plain = {key: options[key] for key in ("temperature", "seed") if key in options}
+    expected = [alone(prompt, max_tokens=12, **options) for prompt in PROMPTS[:2]]
+    assert expected != [alone(prompt, max_tokens=12, **plain) for prompt in PROMPTS[:2]]
+    assert run(new(), PROMPTS[:2], **options).ids == expected
 
 
 def test_others_wait_for_the_gpu_and_get_it_where_the_iterator_is_closed() -> None:
     async def scene() -> tuple[Together, Generation]:
         one = new()
         made = start(one, max_tokens=40)
-        await anext(made)
+        iterator = aiter(made)
+        await anext(iterator)
         other = one.another().generate(PROMPT, max_tokens=6)
         waiting = asyncio.ensure_future(anext(other))
         await asyncio.sleep(0.01)
         assert not waiting.done()
-        await made.aclose()
+        await made.stop()
         await waiting
         async for _ in other:
             pass
@@ -128,55 +150,96 @@ def test_others_wait_for_the_gpu_and_get_it_where_the_iterator_is_closed() -> No
     assert made.finish_reasons == ["abort"] * 3
 
 
-def test_leaving_the_ids_early_gives_the_gpu_to_others() -> None:
+def test_breaking_out_of_the_iterator_aborts_and_lets_others_go_on() -> None:
     async def scene() -> tuple[Together, Generation]:
         one = new()
         made = start(one, max_tokens=40)
         async for _ in made:
             break
         other = one.another().generate(PROMPT, max_tokens=6)
-        async with asyncio.timeout(20):
-            async for _ in other:
-                pass
+        async for _ in other:
+            pass
+        assert one.engine.pool.held == len(PROMPT) // PAGE_TOKENS + 1
         return made, other
 
-    made, other = asyncio.run(scene())
+    made, other = asyncio.run(asyncio.wait_for(scene(), 60))
     assert other.ids == GREEDY[:6]
     assert made.finish_reasons == ["abort"] * 3
+    assert made.finish_reason == "abort"
 
 
-def test_it_can_be_aborted_while_it_is_read_and_before() -> None:
-    async def scene() -> tuple[Together, Together]:
+def test_abort_ends_all_of_them_before_the_first_step_or_between_two() -> None:
+    async def scene(steps: int) -> Together:
         one = new()
-        made, never = start(one, max_tokens=40), start(one)
-        async for _ in made:
-            made.abort()
-        await never.stop()
-        assert [found async for found in never] == []
-        assert not one.engine.turn.locked()
-        return made, never
+        made = start(one, max_tokens=40)
+        assert made.finish_reason is None
+        iterator, seen = aiter(made), [list[int]() for _ in PROMPTS]
+        for _ in range(steps):
+            index, ids = await anext(iterator)
+            seen[index] += ids
+        made.abort()
+        async for index, ids in iterator:  # what came with the last of them
+            seen[index] += ids
+        assert seen == made.ids
+        assert one.engine.pool.held == 0
+        await made.stop()  # a second time changes nothing
+        return made
 
-    for ended in asyncio.run(scene()):
-        assert ended.finish_reasons == ["abort"] * 3
-        assert ended.finish_reason == "abort"
+    whole = [alone(prompt, max_tokens=12) for prompt in PROMPTS]
+    for steps, count in ((0, 0), (4, 2)):
+        made = asyncio.run(scene(steps))
+        assert made.finish_reasons == ["abort"] * 3
+        assert made.ids == [ids[:count] for ids in whole]
 
 
-def test_an_error_is_named_as_the_reason() -> None:
-    one = new()
-    made = start(one)
+def test_one_that_is_stopped_before_it_began_runs_nothing() -> None:
+    async def scene() -> tuple[ConversationOnNumpy, Together]:
+        one = new()
+        made = start(one)
+        await made.stop()
+        assert [found async for found in made] == []
+        return one, made
 
-    def broken(steps: Any) -> None:
-        raise DeviceError("the GPU is gone")
+    one, made = asyncio.run(scene())
+    assert made.finish_reasons == ["abort"] * 3
+    assert one.device.calls == []
 
-    async def collect() -> None:
-        one.device.submit = broken  # type: ignore[method-assign]
-        async for _ in made:
-            pass
 
-    with pytest.raises(DeviceError, match="the GPU is gone"):
-        asyncio.run(collect())
+def test_an_error_is_the_reason_and_leaves_the_engine_as_it_was() -> None:
+    async def scene() -> tuple[Together, ConversationOnNumpy]:
+        one = new()
+        made = start(one, max_tokens=40)
+        iterator = aiter(made)
+        await anext(iterator)
+        submit, one.device.submit = one.device.submit, broken  # type: ignore[method-assign]
+        with pytest.raises(DeviceError, match=r"^broken$"):
+            async for _ in iterator:
+                pass
+        one.device.submit = submit  # type: ignore[method-assign]
+        return made, one
+
+    def broken(_: Any) -> None:
+        raise DeviceError("broken")
+
+    made, one = asyncio.run(scene())
     assert made.finish_reasons == ["error"] * 3
-    assert not one.engine.turn.locked()
+    assert one.engine.pool.held == 0
+    assert run(one).ids[0] == GREEDY[:12]
+
+
+def test_pages_that_other_conversations_left_are_not_fed_again() -> None:
+    one = new()
+    long = [*PROMPT, *PROMPT[:53]]
+    assert len(long) > PAGE_TOKENS
+
+    async def before() -> None:
+        await one.prefill(long)
+
+    asyncio.run(before())
+    fed = len(one.device.ran)
+    done = run(one, [long, [*long[:70], 9]], max_tokens=3)
+    assert not [label for label in one.device.ran[fed:] if "prefill of 256" in label]
+    assert done.ids == [alone(long, max_tokens=3), alone([*long[:70], 9], max_tokens=3)]
 
 
 def test_lanes_are_made_once_for_each_number_and_can_be_freed() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from webxpu import ops
 from webxpu.errors import ContextOverflow, ShapeError
+from webxpu.llm import head
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.head import Choice
-from webxpu.llm.ids import checked_stops
 from webxpu.llm.models import _decoder as decoder
 from webxpu.llm.reader import Reader
-from webxpu.llm.state import WORDS, State
+from webxpu.llm.state import WORDS
+from webxpu.llm.tables import Tables
 from webxpu.llm.weights import runs
 from webxpu.ops.cache import PAGE_TOKENS
 from webxpu.ops.norm_qkv import is_fused
@@ -26,7 +28,7 @@ from webxpu.ops.norm_qkv import is_fused
 if TYPE_CHECKING:
     from webxpu.llm.engine import Engine, Steps
     from webxpu.llm.ledger import Ledger
-    from webxpu.llm.sampler import Sampling
+    from webxpu.llm.request import Request
 
 # Sequences that one program takes: its rows are summed in the order of one.
 MOST_SEQUENCES = 8
@@ -46,9 +48,12 @@ class Lane:
     row: Any
 
 
-def step(config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], *, parts: int, greedy: bool) -> None:
+def step(
+    config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], choice: Choice, *, parts: int, tables: Tables
+) -> None:
     """Feeds the last id of each sequence and chooses its next one; each has the bits that it has alone.
 
+    choice   how all of them choose, without what a host takes part in or reads besides the ids
     parts    how many ways attention splits its keys
     """
     c = config
@@ -62,14 +67,14 @@ def step(config: Config, w: Mapping[str, Any], lanes: Sequence[Lane], *, parts: 
         x = decoder.attention_out(c, w, i, *_attention(c, w, lanes, i, x, parts), x)
         x = decoder.feed_forward(c, w, i, x)
     ending = w["head"], x, w["head_gain"], lanes[0].cache.state
-    if greedy:
+    if choice.plain:
         values, ids = ops.norm_head_rows_argmax(*ending, eps=c.rms_eps)  # (B,n)
         for row, lane in enumerate(lanes):
             ops.accept(values, ids, lane.cache.history, lane.cache.state, first=row)
         return
     logits = ops.norm_head_rows(*ending, eps=c.rms_eps)  # (B,V)
     for lane in lanes:
-        ops.sample(ops.gather(logits, lane.row).reshape(c.vocab), lane.cache.history, lane.cache.state)
+        head.draw(lane.cache, ops.gather(logits, lane.row).reshape(c.vocab), choice, tables)
 
 
 def _attention(c: Config, w: Mapping[str, Any], lanes: Sequence[Lane], i: int, x: Any, parts: int) -> tuple[Any, Any]:
@@ -136,17 +141,11 @@ class Together:
     ids             of each prompt all ids so far, without a stop id
     finish_reasons  of each None while it runs, then "stop", "length", "context" (no room left), "abort" or "error"
 
-    It has the GPU to itself: other generations wait until it has ended. Leaving an `async for` early aborts it.
+    It has the GPU to itself: other generations wait until it is done. Leaving an `async for` early aborts it.
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        prompts: Sequence[list[int]],
-        *,
-        sampling: Sampling,
-        max_tokens: int | None,
-        stop_ids: Sequence[int],
+        self, engine: Engine, prompts: Sequence[list[int]], *, asked: Request, max_tokens: int | None = None
     ) -> None:
         capacity = engine.cache.capacity
         if not 2 <= len(prompts) <= MOST_SEQUENCES:
@@ -161,8 +160,7 @@ class Together:
         self.ids: list[list[int]] = [[] for _ in prompts]
         self.finish_reasons: list[str | None] = [None for _ in prompts]
         self._engine = engine
-        self._sampling = sampling
-        self._stops = checked_stops(stop_ids, "generate_together")
+        self._asked = asked
         rooms = [capacity - len(prompt) for prompt in self.prompts]
         self._most = [room if max_tokens is None else min(max_tokens, room) for room in rooms]
         self._at_limit = ["context" if max_tokens is None or max_tokens > room else "length" for room in rooms]
@@ -172,25 +170,25 @@ class Together:
                 f"generate_together: prompts must fit the cache of {engine.pool.pages} pages of {PAGE_TOKENS} tokens "
                 f"with their replies, got {pages}. Ask for fewer max_tokens or load the model with more sequences."
             )
-        self._iterator = self._run()
-        self._lock = asyncio.Lock()
         self._aborted = False
+        self._lock = asyncio.Lock()
+        self._iterator = self._run()
 
     @property
     def finish_reason(self) -> str | None:
-        """None until all have ended, then what ended the last prompt."""
-        return None if None in self.finish_reasons else self.finish_reasons[-1]
+        """None while any of them runs, then how the first one ended."""
+        return None if None in self.finish_reasons else self.finish_reasons[0]
 
     def abort(self) -> None:
-        """Ends it at the next step; ids that are already here stay."""
+        """Ends all; ids that are already here stay, what overran is discarded."""
         self._aborted = True
 
     async def stop(self) -> None:
-        """Aborts and waits until the GPU has nothing of it left to do."""
+        """Aborts and waits until the GPU has nothing of them left to do."""
         self.abort()
         async with self._lock:
             await self._iterator.aclose()
-        self._end("abort")  # also where it never began
+        self._finish("abort")
 
     aclose = stop
 
@@ -201,49 +199,54 @@ class Together:
         async with self._lock:
             return await anext(self._iterator)
 
-    def _end(self, reason: str) -> None:
-        """What still runs has ended."""
-        self.finish_reasons = [had or reason for had in self.finish_reasons]
+    def _finish(self, reason: str) -> None:
+        """Of those that have not ended yet."""
+        self.finish_reasons = [known or reason for known in self.finish_reasons]
 
     async def _run(self) -> AsyncGenerator[tuple[int, list[int]], None]:
-        engine, choice = self._engine, Choice(greedy=self._sampling.greedy)
-        async with engine.turn:
-            await engine.quiet()
-            lanes = lanes_of(engine, len(self.prompts))
-            program = engine.programs.together(lanes, choice)
-            choosing = [engine.programs.choose(rows, choice) for rows in engine.programs.sizes]
-            await engine.programs.compile([*choosing, program])
-            ledgers = [engine.ledger() for _ in self.prompts]
-            flight = Flight(engine, lanes, program, [len(prompt) for prompt in self.prompts], self._most)
-            try:
-                seed = 0 if self._sampling.greedy else self._sampling.resolved_seed()
-                for index, (ledger, lane) in enumerate(zip(ledgers, lanes, strict=True)):
-                    engine.submit(self._fed(index, ledger, lane, choice, seed))
-                flight.send()
+        try:
+            async with self._engine.turn, self._flight() as flight:
                 while None in self.finish_reasons and not self._aborted:
                     while flight.wanted():
                         flight.send()
-                    first, found = await flight.land()
-                    for index, ids in self._taken(first, found):
-                        yield index, ids
-            except Exception:
-                self._end("error")
-                raise
-            finally:
-                self._end("abort")  # whatever has not ended yet
-                await flight.end()
-                for ledger in ledgers:
-                    ledger.clear()
+                    for taken in self._taken(*await flight.land()):
+                        yield taken
+        except Exception:
+            self._finish("error")
+            raise
+        finally:
+            self._finish("abort")
+
+    @contextlib.asynccontextmanager
+    async def _flight(self) -> AsyncIterator[Flight]:
+        """Feeds the prompts. In the end nothing of them is under way, and their pages are free."""
+        engine, asked = self._engine, self._asked
+        await engine.quiet()
+        lanes = lanes_of(engine, len(self.prompts))
+        assert asked.choice is not None, "nothing of it is the host's to choose"
+        program = engine.programs.together(lanes, asked.choice)
+        choosing = [engine.programs.choose(rows, asked.choice) for rows in engine.programs.sizes]
+        await engine.programs.compile([*choosing, program])
+        ledgers = [engine.ledger() for _ in self.prompts]
+        flight = Flight(engine, lanes, program, [len(prompt) for prompt in self.prompts], self._most)
+        try:
+            seed = asked.seed()
+            for index, (ledger, lane) in enumerate(zip(ledgers, lanes, strict=True)):
+                engine.submit(self._fed(index, ledger, lane, asked.choice, seed))
+            yield flight
+        finally:
+            await flight.end()
+            for ledger in ledgers:
+                ledger.clear()
 
     def _fed(self, index: int, ledger: Ledger, lane: Lane, choice: Choice, seed: int) -> Steps:
         """Steps that feed a prompt, choose its first id, and leave all that is known of it in its lane."""
         engine, prompt = self._engine, self.prompts[index]
-        state = State(stops=self._stops)
-        self._sampling.fill(state)
+        state = self._asked.state(engine, 0, seed)
         # Where all its pages are full a sequence is done, whatever the others still run.
-        state.seed, state.capacity = seed, len(prompt) + self._most[index]
+        state.capacity = len(prompt) + self._most[index]
         state.position = ledger.begin(prompt, self._most[index])
-        steps = engine.placing(ledger, prompt)
+        steps = [*engine.placing(ledger, prompt), *self._asked.biasing(engine)]
         more, rows = engine.feeding(len(prompt) - state.position, state)
         steps += [*more, ["run", engine.programs.choose(rows, choice).handle]]
         for name in ("pages", "history", "state"):
@@ -258,7 +261,7 @@ class Together:
             if self.finish_reasons[index] is not None:
                 continue
             ids = [int(i) for i in row[: self._most[index] - first]]
-            stop = next((i for i, token in enumerate(ids) if token in self._stops), None)
+            stop = next((i for i, token in enumerate(ids) if token in self._asked.stop_ids), None)
             self.ids[index] += ids[:stop]
             if stop is not None:
                 self.finish_reasons[index] = "stop"

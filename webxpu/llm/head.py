@@ -62,28 +62,32 @@ def choose(
     The options are those of `Choice`; the state's temperature is 0 where it is greedy.
     """
     choice = Choice(greedy, penalized, dry, masked, logprobs)
-    history, state = cache.history, cache.state
     if choice.plain:
-        best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], state, eps=config.rms_eps)
-        ops.advance(best, ids, history, state, *cache.rolled)
+        best, ids = ops.norm_head_argmax(w["head"], x, w["head_gain"], cache.state, eps=config.rms_eps)
+        ops.advance(best, ids, cache.history, cache.state, *cache.rolled)
         return
-    scores = judged = logits(config, w, cache, x)
-    if penalized or dry:
+    draw(cache, logits(config, w, cache, x), choice, tables)
+
+
+def draw(cache: Cache, scores: Any, choice: Choice, tables: Tables | None) -> None:
+    """Chooses the id that follows from the scores (V,), appends it to the history and moves the state on."""
+    history, state, judged = cache.history, cache.state, scores
+    if choice.penalized or choice.dry:
         assert tables is not None, "penalties need the bias table"
         biases = tables.bias_ids, tables.bias_values
-        if penalized and (logprobs or not dry):
+        if choice.penalized and (choice.logprobs or not choice.dry):
             judged = ops.penalize(scores, history, state, *biases)
-        if dry:
+        if choice.dry:
             scores = ops.penalize(scores, history, state, *biases, tables.dry_ids, tables.dry_values)
         else:
             scores = judged
-    if masked:
+    if choice.masked:
         assert tables is not None, "a mask lies in the tables"
         scores = ops.mask(scores, tables.mask)
     ops.sample(scores, history, state, *cache.rolled)
-    if logprobs:
+    if choice.logprobs:
         assert tables is not None, "log-probabilities lie in the tables"
-        ops.logprobs(judged, history, state, tables.logprobs(logprobs), most=logprobs)
+        ops.logprobs(judged, history, state, tables.logprobs(choice.logprobs), most=choice.logprobs)
 
 
 def logits(config: Config, w: Mapping[str, Any], cache: Cache, x: Any) -> Any:

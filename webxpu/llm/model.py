@@ -16,6 +16,7 @@ from webxpu.llm.config import Config
 from webxpu.llm.engine import Engine
 from webxpu.llm.ids import checked_ids
 from webxpu.llm.programs import CHAT_CHOICES, Programs, recorder, together
+from webxpu.llm.request import Request
 from webxpu.llm.sampler import Sampling, check_whole
 from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import LoadReport, Source, loading
@@ -94,23 +95,47 @@ class Model(Sequence):
         top_p: float = 1.0,
         min_p: float = 0.0,
         seed: int | None = None,
+        top_n_sigma: float = 0.0,
+        repetition_penalty: float = 1.0,
+        presence_penalty: float = 0.0,
+        frequency_penalty: float = 0.0,
+        no_repeat_ngram_size: int = 0,
+        logit_bias: Mapping[int, float] | None = None,
         stop_ids: Ids[int] | None = None,
     ) -> Together:
         """The ids that follow 2 to 8 prompts, decoded together: `async for index, ids in model.generate_together(...)`.
         Each prompt's are those that `generate` gives for it alone; most weights are multiplied by all rows at once.
 
-        The options are those of `generate` of the same name, one for all prompts; a seed too. The cache must hold all
-        prompts with their replies: `load(..., sequences=n)` makes room for n of full length. The window must not roll.
-        Raises ShapeError and ContextOverflow.
+        The options are those of `generate` of the same name, one for all prompts; a seed too. The others are not there:
+        dry, constraint and sampler are steps of the host, drafts are rows of their own, and log-probabilities are not
+        read back. The cache must hold all prompts with their replies: `load(..., sequences=n)` makes room for n of full
+        length. The window must not roll. Raises ShapeError and ContextOverflow.
         """
         if max_tokens is not None:
             check_whole("generate_together", "max_tokens", max_tokens, 1)
+        sampling = Sampling(
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            seed=seed,
+            top_n_sigma=top_n_sigma,
+            repetition_penalty=repetition_penalty,
+            presence_penalty=presence_penalty,
+            frequency_penalty=frequency_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            logit_bias=logit_bias or {},
+        )
         return Together(
             self.engine,
             [checked_ids(ids, self.config.vocab, "generate_together") for ids in prompts],
-            sampling=Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed),
+            asked=Request(
+                self.engine,
+                sampling=sampling,
+                stop_ids=self.eos_ids if stop_ids is None else stop_ids,
+                call="generate_together",
+            ),
             max_tokens=max_tokens,
-            stop_ids=self.eos_ids if stop_ids is None else stop_ids,
         )
 
     @property

@@ -115,8 +115,8 @@ class Programs:
 
     def together(self, lanes: Sequence[Lane], choice: Choice) -> Program:
         """One step of several sequences. For each number of them there is one set of lanes."""
-        body = partial(step_together, self._config, self._weights, lanes, parts=self._parts, greedy=choice.greedy)
-        return self._get(("together", len(lanes), choice.greedy), f"{choice} of {len(lanes)} together", body).program
+        body = partial(step_together, self._config, self._weights, lanes, choice, parts=self._parts, tables=self.tables)
+        return self._get(("together", len(lanes), choice), f"{choice} of {len(lanes)} together", body).program
 
     def output_of(self, program: Program) -> Any:
         """What the function behind a program returned."""

@@ -40,13 +40,14 @@ class Request:
         sampler: Picks | None = None,
         prompt_lookup: PromptLookup = False,
         timestamps: bool = False,
+        call: str = "generate",
     ) -> None:
         config = engine.config
         self.sampling = sampling
         self.constraint = constraint
         self.sampler = sampler
         self.timestamps = timestamps
-        self.stop_ids = checked_stops(stop_ids)
+        self.stop_ids = checked_stops(stop_ids, call)
         check_whole("generate", "logprobs", logprobs, 0, min(MAX_MOST, config.vocab))
         for name, given, method in (("constraint", constraint, "allowed"), ("sampler", sampler, "pick")):
             if given is not None and not callable(getattr(given, method, None)):
