@@ -20,6 +20,7 @@ def test_verified_drafts_are_the_ids_of_plain_steps(engine: EnginePage) -> None:
         REPLY
         + """
 repeats = [5, 6, 7, 8] * 10
+model.engine.tries_lookup = True  # as on a GPU, whatever this is
 plain, drafted = await reply(repeats, 60), await reply(repeats, 60, prompt_lookup=True)
 unlike, tried = await reply(given["prompt"], 40), await reply(given["prompt"], 40, prompt_lookup="auto")
 return (plain.ids, [drafted.ids, vars(drafted.speculation)], unlike.ids, [tried.ids, vars(tried.speculation)])
@@ -46,7 +47,13 @@ await model.reset()
 made = model.generate_together(prompts, max_tokens=12, stop_ids=[])
 async for _ in made:
     pass
-return alone, made.ids, made.finish_reasons
+penalties = {"repetition_penalty": 1.5, "logit_bias": {alone[0][0]: -4.0}}
+penalized = [(await reply(prompt, 4, **penalties)).ids for prompt in prompts[:2]]
+await model.reset()
+other = model.generate_together(prompts[:2], max_tokens=4, stop_ids=[], **penalties)
+async for _ in other:
+    pass
+return [*alone, *penalized], [*made.ids, *other.ids], made.finish_reasons
 """,
         prompt=engine.prompt,
     )

@@ -47,11 +47,14 @@ def test_a_gpu_gets_programs_of_every_size_and_five_dispatches_a_layer() -> None
     assert programs.all() == made
     attend = next(step for step in programs.decode(greedy).steps if step.name == "attend")
     assert attend.outputs[0][1].shape == (1, 4, ATTENTION_PARTS, 64)
+    assert model.engine.tries_lookup
 
 
 def test_a_cpu_adapter_gets_small_chunks_and_undivided_keys() -> None:
-    programs = loaded(FakeBridge(tiny.GOLDENS, {"isFallbackAdapter": True})).engine.programs
+    engine = loaded(FakeBridge(tiny.GOLDENS, {"isFallbackAdapter": True})).engine
+    programs = engine.programs
     assert programs.sizes == CHUNK_ROWS_CPU
+    assert not engine.tries_lookup
     attend = next(step for step in programs.decode(CHAT_CHOICES[0]).steps if step.name == "attend")
     assert attend.outputs[0][1].shape == (1, 4, 1, 64)
 

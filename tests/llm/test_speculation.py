@@ -108,6 +108,14 @@ def test_where_it_can_not_be_auto_does_without() -> None:
     assert done.speculation is None
 
 
+def test_on_a_cpu_auto_does_without_and_true_does_not() -> None:
+    one = new()
+    one.engine.tries_lookup = False
+    assert run(one, max_tokens=6, prompt_lookup="auto").speculation is None
+    assert "verify" not in one.device.ran
+    assert run(one, max_tokens=6, prompt_lookup=True).speculation is not None
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

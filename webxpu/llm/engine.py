@@ -28,14 +28,25 @@ Steps = list[list[Any]]
 class Engine:
     """A model on a device. Its sequences share the pages of the cache and take turns.
 
-    identity  a hash of the model, which snapshots name
-    turn      held while somebody places a sequence on the GPU
-    active    the generation whose sequence is there and whose loop runs
-    lanes     where sequences lie that are decoded together, by their number
+    identity      a hash of the model, which snapshots name
+    tries_lookup  whether prompt lookup in "auto" tries itself out: not on a CPU, where each row of a run costs a step
+    turn          held while somebody places a sequence on the GPU
+    active        the generation whose sequence is there and whose loop runs
+    lanes         where sequences lie that are decoded together, by their number
     """
 
-    def __init__(self, config: Config, device: Device, cache: Cache, programs: Programs, *, identity: str = "") -> None:
+    def __init__(
+        self,
+        config: Config,
+        device: Device,
+        cache: Cache,
+        programs: Programs,
+        *,
+        identity: str = "",
+        tries_lookup: bool = True,
+    ) -> None:
         self.identity = identity
+        self.tries_lookup = tries_lookup
         self.config = config
         self.device = device
         self.cache = cache

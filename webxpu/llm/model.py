@@ -269,7 +269,7 @@ async def _build(
         for thing in made:
             thing.free()
         raise
-    engine = Engine(config, device, cache, programs, identity=checkpoint.identity)
+    engine = Engine(config, device, cache, programs, identity=checkpoint.identity, tries_lookup=not on_cpu)
     return Model(engine, checkpoint, tensors=tensors, owns_device=owned, load_ms=0.0)
 
 

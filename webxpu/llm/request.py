@@ -62,8 +62,10 @@ class Request:
             logprobs=logprobs,
         )  # fmt: skip
         self.stepped = self.choice is None or self.choice.masked or self.choice.dry
-        self.lookup = check_lookup(prompt_lookup, self._against_lookup(engine))
         self.auto = prompt_lookup == "auto"
+        self.lookup = check_lookup(prompt_lookup, self._against_lookup(engine)) and (
+            engine.tries_lookup or not self.auto
+        )
         self._biases = sampling.bias_table(config.vocab)
 
     def seed(self) -> int:
