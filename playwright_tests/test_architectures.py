@@ -29,7 +29,8 @@ return generation.ids, logits.tolist()
     [
         ("llama3", "f32", "f32"),
         ("qwen2", "mixed", "f32"),
-        ("qwen3", "q8_0", "q8"),
+        *(("qwen3", "q8_0", kv) for kv in ("f32", "f16", "q8")),
+        ("qwen3-tied", "f32", "q8"),
         ("qwen3-yarn", "f32", "f16"),
         ("qwen3moe", "mixed", "f32"),
         ("gemma3", "mixed", "f32"),

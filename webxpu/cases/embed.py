@@ -34,7 +34,10 @@ CASES = [
         Case("embed", f"{t}-one-row", partial(_case, t, 67, 96, 7), {"rows": 1}, quick=t == "q8_0")
         for t in ("f32", *MANY_CASES)
     ),
-    Case("embed", "q6_k-one-row", partial(_case, "q6_k", 67, 256, 7), {"rows": 1}),
+    *(
+        Case("embed", f"{t}-one-row", partial(_case, t, 67, 256, 7), {"rows": 1})
+        for t in ("q6_k", "q1_0", "q1g128", "tq1_0", "tq2_0")
+    ),
     *(
         Case("embed", f"{t}-{rows}x{k}", partial(_case, t, 67, k, 3), {"rows": rows})
         for t, rows, k in [("q4_1", 16, 576), ("f32", 5, 33), ("f16", 3, 44), ("q4_0", 17, 32), ("q4g128", 3, 268)]
