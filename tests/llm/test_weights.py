@@ -167,6 +167,22 @@ def test_a_tensor_that_the_forward_would_leave_out_is_refused() -> None:
         llama.weights(CONFIG, tensors(blk__0__attn_q__bias=info("blk.0.attn_q.bias", "f32", (256,), 0)))
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden": 66}, "the hidden size of a llama model must be a multiple of 4, got 66"),
+        ({"ffn": 98}, "the feed-forward size of a llama model must be a multiple of 4, got 98"),
+        ({"head_dim": 6}, "the head width of a llama model must be a multiple of 4, got 6"),
+        ({"head_dim": 260}, "the head width of a llama model must be at most 256, got 260"),
+    ],
+)
+def test_a_width_that_no_kernel_takes_is_refused_by_the_architectures_name(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(Unsupported, match=rf"^load: {message}$"):
+        llama.weights(dataclasses.replace(CONFIG, **changes), tensors())
+
+
 def test_stacked_tensors_of_different_types_are_weights_of_their_own_neighbours_of_one_type_together() -> None:
     other = info("blk.0.attn_v.weight", "q8_0", (128, 256), 0)
     found = llama.weights(CONFIG, tensors(blk__0__attn_v__weight=other))

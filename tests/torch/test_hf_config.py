@@ -87,8 +87,8 @@ def test_random_configurations_are_transformers(rng, model_type):
 )
 def test_the_tensors_of_a_model_are_those_that_transformers_saves(kind):
     config = (Gemma3TextConfig if kind is Gemma3ForCausalLM else kind.config_class)(
-        hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        vocab_size=16, max_position_embeddings=32, tie_word_embeddings=False,
+        hidden_size=16, intermediate_size=12, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=4, vocab_size=16, max_position_embeddings=32, tie_word_embeddings=False,
     )  # fmt: skip
     state = kind(config).state_dict()
     ours = config_from_hf(config.to_dict(), 16)

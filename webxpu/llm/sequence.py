@@ -89,9 +89,9 @@ class Sequence:
         sampler               chooses each id on the host, from all scores, such as `webxpu.HostSampler`; the sampling
                               options do not apply then
         prompt_lookup         draft what followed the last ids when they came before: the ids stay the same, and come
-                              faster where the reply repeats its prompt; "auto" goes on only where it helps, and does not
-                              begin on a CPU. True needs temperature 0, and neither penalties nor constraint, logprobs
-                              or a rolling window
+                              faster where the reply repeats its prompt; "auto" goes on only where it helps, never on a
+                              CPU. True needs temperature 0, and neither penalties nor constraint, logprobs or a rolling
+                              window
         timestamps            measure the GPU's own time too, where the device can
 
         `webxpu.Sampling` says in which order they apply. Raises ShapeError at once for a wrong one, and ContextOverflow

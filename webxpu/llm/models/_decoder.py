@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webxpu import ops
+from webxpu.errors import Unsupported
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm.cache import Cache
 from webxpu.llm.config import Config
 from webxpu.llm.weights import ROPE_FACTORS, Weights, runs
+from webxpu.ops.attend import MAX_WIDTH
 
 
 def weights(config: Config, tensors: Mapping[str, TensorInfo], named: Callable[[str], str] = str) -> Weights:
@@ -24,9 +26,11 @@ def weights(config: Config, tensors: Mapping[str, TensorInfo], named: Callable[[
 
     named   what the file calls a tensor, of GGUF's name for it
 
-    Raises FormatError for a tensor that is missing or of a wrong shape, Unsupported for one that nothing computes with.
+    Raises FormatError for a tensor that is missing or of a wrong shape, Unsupported for one that nothing computes with
+    and for widths that no kernel takes.
     """
     c, found = config, Weights(tensors, named)
+    _check_widths(c)
     found.take("embedding", {"token_embd.weight": (c.vocab, c.hidden)})
     for i in range(c.layers):
         _take_attention(c, found, i)
@@ -39,6 +43,16 @@ def weights(config: Config, tensors: Mapping[str, TensorInfo], named: Callable[[
         found.leave_out(ROPE_FACTORS)
     found.refuse_unused()
     return found
+
+
+def _check_widths(c: Config) -> None:
+    for what, width in (("hidden size", c.hidden), ("feed-forward size", c.ffn), ("head width", c.head_dim)):
+        if width % 4:
+            raise Unsupported(f"load: the {what} of a {c.architecture} model must be a multiple of 4, got {width}")
+    if c.head_dim > MAX_WIDTH:
+        raise Unsupported(
+            f"load: the head width of a {c.architecture} model must be at most {MAX_WIDTH}, got {c.head_dim}"
+        )
 
 
 def _take_gain(c: Config, found: Weights, name: str, file: str, width: int) -> None:
