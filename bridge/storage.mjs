@@ -175,7 +175,9 @@ export function create({ handles, navigator = globalThis.navigator, crypto = glo
 
     /** @param {Range} range */
     async function discard(range) {
-      ranges.splice(ranges.indexOf(range), 1);
+      const place = ranges.indexOf(range);
+      if (place < 0) return; // a longer one has taken its place meanwhile
+      ranges.splice(place, 1);
       await locked(key, () => remove(version, fileOf(range)));
     }
 

@@ -100,7 +100,9 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
         read_manifest(changed(**changes))
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", "", "..", "c:d", "manifest.json", "a?b", "a#b", "a%2fb"])
+@pytest.mark.parametrize(
+    "name", ["../x", "a/b", "", "..", "c:d", "manifest.json", "a?b", "a#b", "a%2fb", ".\t.", ".. ", "\x00"]
+)
 def test_a_file_is_named_and_never_reached_by_a_path(name: str) -> None:
     made = copy.deepcopy(GOOD)
     made["files"][name] = {"bytes": 0, "sha256": []}

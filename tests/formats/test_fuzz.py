@@ -25,6 +25,7 @@ from tests.formats.files import key, read, reader, small, written
 from tests.llm import one_bit_files, tiny, tiny_hf
 from webxpu.errors import FetchError, FormatError, ShapeError, TemplateError, Unsupported
 from webxpu.formats.gguf import read_gguf
+from webxpu.formats.json_text import read_json
 from webxpu.formats.safetensors import INDEX_NAME, read_safetensors, read_sharded
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.host.convert import convert
@@ -32,7 +33,7 @@ from webxpu.llm import models
 from webxpu.llm.checkpoint import open_checkpoint
 from webxpu.llm.checkpoint import vocab_of as vocab_of_gguf
 from webxpu.llm.config import architecture_of, config_from_gguf
-from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, read_config, vocab_of
+from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, vocab_of
 from webxpu.llm.models import llama
 from webxpu.llm.weights import read_arrays
 from webxpu.text.hf_tokenizer import Tokenizer
@@ -312,7 +313,8 @@ async def load_index(data: bytes, tells_size: bool) -> object:
 
 
 async def load_config(data: bytes, tells_size: bool) -> object:
-    values = await read_config(reader(data, tells_size=tells_size))
+    read_range = reader(data, tells_size=tells_size)
+    values = await read_json(read_range, name="config.json", most_bytes=1 << 20, most=100_000)
     config = config_from_hf(values, 96)
     return llama.weights(config, model_tensors(values, tiny_hf.table("f32").tensors), file_name)
 

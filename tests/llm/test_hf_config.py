@@ -15,15 +15,14 @@ from tests.formats.files import reader
 from tests.llm import tiny
 from tests.llm.test_config import SMOLLM2
 from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.json_text import read_json
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm.config import config_from_gguf
 from webxpu.llm.hf_config import (
-    MAX_CONFIG_BYTES,
     config_from_hf,
     file_name,
     model_tensors,
     names_of,
-    read_config,
     vocab_of,
 )
 from webxpu.ops.rope import YarnScaling, llama3_freq_factors
@@ -352,6 +351,13 @@ def test_the_vocabulary_is_the_embeddings_rows() -> None:
             vocab_of(tensors)
 
 
+MAX_BYTES = 1 << 20
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    return asyncio.run(read_json(reader(data), name="config.json", most_bytes=MAX_BYTES, most=100_000))
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -362,15 +368,13 @@ def test_the_vocabulary_is_the_embeddings_rows() -> None:
         (b'{"a":"\xff"}', r"the text at byte 6 must be UTF-8, got invalid start byte \(bytes ff"),
         (b'{"a":' + b"[" * 40 + b"]" * 40 + b"}", "the text at byte 0 must be nested at most 32 deep, got more"),
         (b'{"a":[' + b"1," * 100_000 + b"1]}", "the text at byte 0 must be of at most 100000 values, got 100003"),
-        (b" " * MAX_CONFIG_BYTES + b"{}", f"must be at most {MAX_CONFIG_BYTES} bytes long, got {MAX_CONFIG_BYTES + 2}"),
+        (b" " * MAX_BYTES + b"{}", f"must be at most {MAX_BYTES} bytes long, got {MAX_BYTES + 2}"),
     ],
 )
 def test_a_text_that_is_no_configuration_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=rf"^config\.json: {message}"):
-        asyncio.run(read_config(reader(data)))
+        parsed(data)
 
 
 def test_numbers_that_only_some_parsers_know_are_read() -> None:
-    assert asyncio.run(read_config(reader(b'{"time_step_limit": [0.0, Infinity]}')))["time_step_limit"][1] == float(
-        "inf"
-    )
+    assert parsed(b'{"time_step_limit": [0.0, Infinity]}')["time_step_limit"][1] == float("inf")

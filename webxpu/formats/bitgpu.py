@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webxpu.errors import FormatError
+from webxpu.formats.file_names import is_neighbour
 from webxpu.formats.one_bit_layout import BLOCK, CODES, OneBitModel, Run, check_length
 from webxpu.formats.tensor_info import TensorInfo
 
@@ -35,11 +36,12 @@ class _Reader:
         self.files = {"data": self._file("data_file"), "aux": self._file("aux_file")}
 
     def _file(self, key: str) -> str:
-        """A file is named, never reached by a path."""
         file = self.values.get(key, "")
-        if not isinstance(file, str) or set(file) & set("/\\:?#%\0") or file in (".", ".."):
+        if file == "":
+            return ""
+        if not is_neighbour(file):
             raise FormatError(f"{self.name}: {key} must be the name of a file of this folder, got {str(file)[:80]!r}")
-        return file
+        return str(file)
 
     def model(self) -> OneBitModel:
         version = self.values.get("version", 1)

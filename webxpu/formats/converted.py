@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webxpu.errors import FormatError
+from webxpu.formats.file_names import is_neighbour
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import ReadRange
 from webxpu.quant.ggml import BLOCK_TYPES, WEIGHT_TYPES, is_block_type, nbytes
@@ -122,9 +123,9 @@ def _object(name: str, values: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _hashes(name: str, file: str, entry: Any, chunk_bytes: int) -> ChunkHashes:
-    """A file's size and hashes. A file is named, never reached by a path."""
+    """A file's size and hashes."""
     what = f"{name}: files {file[:80]!r}"
-    if not file or set(file) & set("/\\:?#%\0") or file in (".", "..", MANIFEST_NAME):
+    if not is_neighbour(file) or file == MANIFEST_NAME:
         raise FormatError(f"{what} must be the name of a file of this folder")
     nbytes = entry.get("bytes") if isinstance(entry, dict) else None
     sums = entry.get("sha256") if isinstance(entry, dict) else None

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from webxpu.errors import FormatError
-from webxpu.formats.window import ReadRange
+from webxpu.formats.window import ReadRange, read_whole
 
 # No header or configuration nests deeper than a few; the limit keeps the parser far from the end of its stack.
 MAX_DEPTH = 32
@@ -96,12 +96,11 @@ def quoted(text: str) -> bytes:
 
 async def read_json(read_range: ReadRange, *, name: str, most_bytes: int, most: int) -> dict[str, Any]:
     """A file that is one JSON object, read whole. Raises FormatError."""
-    data, size = await read_range(0, most_bytes + 1)
-    data = data[: most_bytes + 1]
-    if len(data) > most_bytes or (size or 0) > most_bytes:
-        raise FormatError(f"{name}: must be at most {most_bytes} bytes long, got {max(len(data), size or 0)}")
-    if size is not None and len(data) < size:
-        raise FormatError(f"{name}: must be complete, to byte {size}, got {len(data)} bytes")
+    return json_object(await read_whole(read_range, name, most_bytes), name=name, most=most)
+
+
+def json_object(data: bytes, *, name: str, most: int) -> dict[str, Any]:
+    """The object that a JSON file is. Raises FormatError."""
     value = parse_json(data, name=name, what="the text", most=most)
     if not isinstance(value, dict):
         start = data[:_QUOTED_BYTES].hex(" ")

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.file_names import is_neighbour
 from webxpu.formats.one_bit_layout import BLOCK, CODES, OneBitModel, Run, check_length
 from webxpu.formats.protobuf import BYTES, Message
 from webxpu.formats.tensor_info import TensorInfo
@@ -130,9 +131,9 @@ def _initializer(message: Message, file: str) -> Initializer:
 
 
 def _external(what: str, values: Mapping[str, str], nbytes: int) -> Run:
-    """Where external data lie. A file is named, never reached by a path."""
+    """Where external data lie."""
     location = values.get("location", "").removeprefix("./")
-    if not location or set(location) & set("/\\:?#%\0") or location in (".", ".."):
+    if not is_neighbour(location):
         raise FormatError(f"{what}: location must be the name of a file of this folder, got {location[:80]!r}")
     numbers = [values.get("offset", "0"), values.get("length", str(nbytes))]
     if not all(n.isascii() and n.isdecimal() and len(n) < 16 for n in numbers):

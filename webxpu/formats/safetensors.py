@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webxpu.errors import FormatError
+from webxpu.formats.file_names import is_neighbour
 from webxpu.formats.json_text import parse_json, quoted, read_json
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import ReadRange, Window
@@ -90,12 +91,11 @@ async def read_sharded(
 
 
 def _weight_map(name: str, value: object) -> dict[str, str]:
-    """The index's table of tensors and files. A file is named, never reached by a path."""
+    """The index's table of tensors and files."""
     if not isinstance(value, dict) or not value:
         raise FormatError(f"{name}: weight_map must be an object that is not empty, got {str(value)[:40]}")
     for tensor, file in value.items():
-        plain = isinstance(file, str) and file.endswith(".safetensors") and not set(file) & set("/\\:?#%\0")
-        if not plain:
+        if not (is_neighbour(file) and file.endswith(".safetensors")):
             got = f"{str(file)[:80]!r} for {tensor[:80]!r}"
             raise FormatError(f"{name}: weight_map must name .safetensors files of its own folder, got {got}")
     return value

@@ -1,4 +1,7 @@
-"""The beginning of a file, read by growing ranges as a parser asks for it; every error quotes offset and bytes."""
+"""Files read by growing ranges: all of a small one, or the beginning as a parser asks for it.
+
+A parser's errors quote offset and bytes.
+"""
 
 from __future__ import annotations
 
@@ -112,3 +115,20 @@ class Window:
             return self.data[start : start + length].decode()
         except UnicodeDecodeError as e:
             raise self.error(start + e.start, what, "UTF-8", e.reason) from e
+
+
+async def read_whole(read_range: ReadRange, name: str, most_bytes: int) -> bytes:
+    """A whole file. Raises FormatError for one of more than `most_bytes`, or one that ends before its size."""
+    data, size, wanted = b"", None, min(FIRST_READ_BYTES, most_bytes + 1)
+    while True:
+        more, told = await read_range(len(data), wanted)
+        data += more[:wanted]
+        size = size if told is None else told
+        if max(len(data), size or 0) > most_bytes:
+            raise FormatError(f"{name}: must be at most {most_bytes} bytes long, got {max(len(data), size or 0)}")
+        if len(more) < wanted or (size is not None and len(data) >= size):
+            break
+        wanted = (min(2 * len(data) + FIRST_READ_BYTES, most_bytes + 1) if size is None else size) - len(data)
+    if size is not None and len(data) < size:
+        raise FormatError(f"{name}: must be complete, to byte {size}, got {len(data)} bytes")
+    return data

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from types import ModuleType
 from typing import Any
 
-from webxpu.errors import Unsupported
+from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.bitgpu import is_bitgpu
 from webxpu.formats.converted import MANIFEST_NAME, ChunkHashes, is_manifest
 from webxpu.formats.gguf import Gguf, read_gguf
@@ -93,6 +93,11 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
             return await hf_checkpoint.open_folder(files, values)
     if looks_like_onnx(head):
         return await one_bit_checkpoint.open_onnx(files)
+    if head[8:10] == b'{"':
+        raise FormatError(
+            f"{where.name}: must be a whole model, got the weights of a Hugging Face folder. "
+            "Name the folder, with a '/' at its end."
+        )
     header = await read_gguf(reader, name=where.name, open_part=lambda name: where.sibling(name).reader(bridge))
 
     def part(name: str) -> ReadRange:

@@ -7,12 +7,11 @@ from typing import Any
 
 from webxpu.errors import FetchError, FormatError
 from webxpu.formats.converted import ChunkHashes, verified
-from webxpu.formats.json_text import parse_json
-from webxpu.formats.window import ReadRange
+from webxpu.formats.json_text import json_object
+from webxpu.formats.window import ReadRange, read_whole
 from webxpu.gpu.seam import Bridge
 from webxpu.llm.source import Source
 
-FIRST_READ_BYTES = 256 * 1024
 # How a page begins that a server answers every path with. No "<" alone: templates begin with tokens such as <s>, and
 # the length that begins a safetensors file may read " <".
 _PAGES = (b"<!doctype", b"<html", b"<!--", b"<?xml")
@@ -73,35 +72,9 @@ class Files:
     async def find_json(self, name: str, most_bytes: int = MAX_SMALL_BYTES) -> dict[str, Any] | None:
         """The object in a JSON file, or None where there is no such file. Raises FetchError, FormatError."""
         data = await self.find(name, most_bytes)
-        return None if data is None else json_object(data, name)
+        return None if data is None else json_object(data, name=name, most=MAX_VALUES)
 
     def incomplete(self, what: str) -> FormatError:
         """The error for a folder that lacks something, with what was looked for."""
         where = self.source.place.rpartition("/")[0] or self.source.place
         return FormatError(f"{where}: the folder must have {what}; looked for {', '.join(self.looked_for)}")
-
-
-async def read_whole(read_range: ReadRange, name: str, most_bytes: int) -> bytes:
-    """A whole file. Raises FormatError for one of more than `most_bytes`, or one that ends before its size."""
-    data, size = await read_range(0, min(FIRST_READ_BYTES, most_bytes + 1))
-    while size is None or len(data) < size:
-        if max(len(data), size or 0) > most_bytes:
-            raise FormatError(f"{name}: must be at most {most_bytes} bytes long, got {max(len(data), size or 0)}")
-        wanted = (size or min(2 * len(data) + FIRST_READ_BYTES, most_bytes + 1)) - len(data)
-        more, _ = await read_range(len(data), wanted)
-        data += more
-        if len(more) < wanted:
-            if size is not None:
-                raise FormatError(f"{name}: must be complete, to byte {size}, got {len(data)} bytes")
-            break
-    if len(data) > most_bytes:
-        raise FormatError(f"{name}: must be at most {most_bytes} bytes long, got {len(data)}")
-    return data
-
-
-def json_object(data: bytes, name: str) -> dict[str, Any]:
-    """The object that a JSON file is. Raises FormatError."""
-    value = parse_json(data, name=name, what="the text", most=MAX_VALUES)
-    if not isinstance(value, dict):
-        raise FormatError(f"{name}: the text must be a JSON object, got {type(value).__name__}")
-    return value

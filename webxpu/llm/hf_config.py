@@ -10,17 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webxpu.errors import FormatError, Unsupported
-from webxpu.formats.json_text import read_json
 from webxpu.formats.tensor_info import TensorInfo
-from webxpu.formats.window import ReadRange
 from webxpu.llm import models
 from webxpu.llm.config import MAX_COUNT, Config, Keys, Traits, common, experts_of, windows_by_pattern
 from webxpu.ops.rope import YarnScaling, llama3_freq_factors
 
 CONFIG_NAME = "config.json"
-# A configuration is a few kilobytes; those that list every layer, or a vocabulary of labels, stay under this too.
-MAX_CONFIG_BYTES = 1024 * 1024
-MAX_CONFIG_VALUES = 100_000
 
 _QWEN = {"num_key_value_heads": 32, "use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28}
 # By model_type the architecture, and what transformers takes where a key is missing, where that is no number of
@@ -83,11 +78,6 @@ _POST_NORMS = {
 _LAYER = re.compile(r"blk\.(\d+)\.(.*)")
 # A name of older GGUF files: one tensor an expert.
 _EXPERT = re.compile(r"ffn_(gate|up|down)\.(\d+)")
-
-
-async def read_config(read_range: ReadRange, *, name: str = CONFIG_NAME) -> dict[str, Any]:
-    """The object in a config.json. Raises FormatError for what is none."""
-    return await read_json(read_range, name=name, most_bytes=MAX_CONFIG_BYTES, most=MAX_CONFIG_VALUES)
 
 
 def model_type_of(values: Mapping[str, Any]) -> str:

@@ -16,9 +16,10 @@ from webxpu.formats.bitgpu import read_bitgpu
 from webxpu.formats.converted import ChunkHashes
 from webxpu.formats.one_bit_layout import OneBitModel, Run, check_lut, check_zeros, unique
 from webxpu.formats.onnx_one_bit import MAX_GRAPH_BYTES, read_onnx
+from webxpu.formats.window import read_whole
 from webxpu.llm.checkpoint import Checkpoint, identity_of
 from webxpu.llm.config import Config
-from webxpu.llm.files import Files, read_whole
+from webxpu.llm.files import Files
 from webxpu.llm.hf_checkpoint import checkpoint_of
 
 # Positions of a model that does not say how many it was trained for.
