@@ -21,7 +21,9 @@ from webxpu.gpu.target import Gpu
 from webxpu.host.cli import _parser
 from webxpu.llm import models
 from webxpu.llm.checkpoint import open_gguf
+from webxpu.llm.dry import Dry
 from webxpu.llm.model import Model, load, window
+from webxpu.llm.sampler import Sampling
 from webxpu.llm.sequence import Sequence
 from webxpu.llm.source import Source
 from webxpu.ops.logprobs import MAX_MOST
@@ -102,6 +104,18 @@ def test_the_tables_have_every_option_with_its_default() -> None:
     assert f"at most {MAX_MOST} |" in GUIDE
     assert sorted(row[0].strip("`") for row in table("architecture")) == models.architectures()
     assert [row[0].strip('`"') for row in table("`kv`")] == list(KV_TYPES)
+
+
+@pytest.mark.parametrize("function", [load, Sequence.generate, Sampling, Dry])
+def test_a_docstring_has_a_line_for_every_option(function: Callable[..., Any]) -> None:
+    lines = (inspect.getdoc(function) or "").splitlines()
+    told = {name for line in lines if re.match(r"\w", line) for name in re.split(r", | {2,}", line)}
+    assert set(inspect.signature(function).parameters) - {"self"} <= told
+
+
+def test_the_readme_has_every_architecture() -> None:
+    [row] = re.findall(r"^\| models \| (.*) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", row)) == models.architectures()
 
 
 def test_what_is_decoded_together_has_the_options_that_the_guide_says() -> None:
