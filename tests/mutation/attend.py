@@ -82,4 +82,11 @@ MUTANTS = [
         f"{TEST}::test_parts_divide_the_keys_of_a_window",
         "the first key of a window",
     ),
+    Mutant(
+        OP,
+        "len(acc.shape) == 4 and acc.shape[3] % 4 == 0",
+        "len(acc.shape) == 4",
+        "tests/ops/test_project.py::test_a_head_width_that_is_no_multiple_of_4_is_refused",
+        "loads of four numbers",
+    ),
 ]

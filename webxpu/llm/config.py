@@ -310,11 +310,11 @@ class Keys:
     def text(self, key: str, allowed: tuple[str, ...]) -> str:
         """One of some texts, the first where the key is missing. Raises Unsupported for another one."""
         value = self._value(key, allowed[0])
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise Unsupported(
                 f"{self._where}{key} must be one of {', '.join(allowed)} for this version of webxpu, got {value!r}"
             )
-        return str(value)
+        return value
 
     def must_equal(self, key: str, expected: object) -> None:
         value = self._values.get(self._prefix + key)
