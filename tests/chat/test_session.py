@@ -247,6 +247,16 @@ def test_the_cache_is_right_after_a_stop_string() -> None:
     assert again.reused_tokens == len(again.prompt_ids) - 1
 
 
+def test_a_stop_string_that_the_last_possible_token_completes_is_a_stop() -> None:
+    engine = numpy_engine(tiny.model()[0], tiny.dense(), 256).engine
+    checkpoint = open_gguf(tiny.header(), Source.parse(tiny.FILE.name))
+    session = Chat(Model(engine, checkpoint, tensors={}, owns_device=False, load_ms=5.0))
+    text = "".join(read(session.stream(HELLO, max_tokens=8, stop_ids=[])))
+    reply = session.stream(HELLO, max_tokens=8, stop_ids=[], stop=[text[-3:]])
+    assert "".join(read(reply)) == text[: text.index(text[-3:])]
+    assert (len(reply.ids), reply.finish_reason, reply.stop_string) == (8, "stop", text[-3:])
+
+
 def test_chats_with_a_sequence_each_run_at_once() -> None:
     engine = numpy_engine(tiny.model()[0], tiny.dense(), 256, sequences=2).engine
     checkpoint = open_gguf(tiny.header(), Source.parse(tiny.FILE.name))

@@ -58,7 +58,7 @@ class Reply:
     @property
     def finish_reason(self) -> str | None:
         ended = self._generation.finish_reason
-        return "stop" if ended == "abort" and self.stop_string is not None else ended
+        return "stop" if ended in ("abort", "length", "context") and self.stop_string is not None else ended
 
     @property
     def stop_string(self) -> str | None:
