@@ -21,6 +21,10 @@ class LoopBridge(BookBridge):
         self.options = options
         return 55
 
+    async def close_loop(self, loop):
+        self.closed = [*getattr(self, "closed", []), loop]
+        return {"submitted": 2, "kept": 1, "gpuMs": None}
+
     async def next_ids(self, loop):
         assert loop == 55
         return self.batches.pop(0)
@@ -75,3 +79,11 @@ def test_rows_come_in_the_shape_and_dtype_of_their_ring(opened):
         ids = asyncio.run(loop.next())
         seen.append((ids, loop.rows.tolist(), loop.rows.dtype))
     assert seen == [([3, 4], sent.tolist(), "float32"), ([5], sent[1:].tolist(), "float32"), ([], [], "float32")]
+
+
+def test_a_loop_is_closed_once(opened):
+    bridge, device, program = opened()
+    loop = program.loop(9, ring=device.empty((64,), "int32"), first=5)
+    assert asyncio.run(loop.close()) == {"submitted": 2, "kept": 1, "gpuMs": None}
+    assert asyncio.run(loop.close()) == {}
+    assert bridge.closed == [55]

@@ -136,12 +136,15 @@ class NumpyLoop:
         self.reason: str | None = None
         self.timestamps = timestamps
         self.fail: Exception | None = None
-        self.closed = False
+        self.aborted = self.closed = False
 
     async def next(self) -> list[int]:
         self.program.device.calls.append("next")
+        assert not self.closed
         if self.fail is not None:
             raise self.fail
+        if self.aborted and self.reason is None:
+            self.reason = "abort"
         if self.reason is not None:
             return []
         if self.made == self.kept:
@@ -173,9 +176,12 @@ class NumpyLoop:
         self.size = min(8, self.size * 2)
 
     def abort(self) -> None:
-        self.reason = "abort"
+        """As on a GPU, only the next answer says so."""
+        self.aborted = True
 
     async def close(self) -> dict[str, Any]:
+        if self.closed:
+            return {}
         self.program.device.calls.append("close")
         self.closed = True
         return {"submitted": self.made, "kept": self.kept, "gpuMs": 1.5 if self.timestamps else None}

@@ -185,3 +185,25 @@ def test_an_abort_reaches_the_loop():
     )
     made.abort()
     assert made.reason == verifying.reason == "abort"
+
+
+def test_an_abort_while_it_goes_over_to_plain_steps_ends_it():
+    verifying, began = Script(*NOVEL), []
+
+    async def slow() -> dict[str, Any]:
+        made.abort()
+        return {}
+
+    verifying.close, verifying.abort = slow, lambda: None
+    made = LookupRun(Speculation(), [1], 99, ready=0, auto=True, verifying=lambda: verifying, plain=began.append)
+
+    async def some() -> None:
+        while made.reason is None:
+            await made.next()
+
+    asyncio.run(some())
+    assert (made.reason, began) == ("abort", [])
+    steps = made.speculation.steps
+    asyncio.run(made.close())
+    asyncio.run(made.close())
+    assert made.speculation.steps == steps  # counted once

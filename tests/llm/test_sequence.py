@@ -268,6 +268,51 @@ def test_cancelling_the_task_that_reads_a_reply_aborts_it_and_keeps_the_cache() 
     assert run(one, max_tokens=24).ids == GREEDY
 
 
+def test_cancelling_while_a_reply_ends_ends_it_all_the_same() -> None:
+    async def cancel() -> Generation:
+        one = new()
+        generation = one.generate(PROMPT, max_tokens=3)
+        await anext(generation)
+        loop: Any = generation._run
+        close, never = loop.close, asyncio.Event()
+
+        async def wait() -> dict[str, Any]:
+            loop.close = close
+            await close()
+            await never.wait()
+            return {}
+
+        loop.close = wait
+        task = asyncio.ensure_future(drained(generation))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert one.engine.active is None
+        assert one.ledger.ids == [*PROMPT, *GREEDY[:2]]
+        return generation
+
+    done = do(cancel())
+    assert (done.ids, done.finish_reason) == (GREEDY[:3], "length")
+
+
+def test_forgetting_a_conversation_waits_for_what_is_fed_to_it() -> None:
+    async def both() -> ConversationOnNumpy:
+        one = new()
+
+        async def sync() -> None:
+            await asyncio.sleep(0)
+
+        one.device.sync = sync  # type: ignore[method-assign]
+        await asyncio.gather(one.prefill(PROMPT), one.reset())
+        return one
+
+    one = do(both())
+    assert (one.ledger.ids, one.ledger.table) == ([], [])
+    assert run(one, max_tokens=8).ids == GREEDY[:8]
+
+
 def test_a_reply_cut_by_the_context_does_not_say_that_it_stopped() -> None:
     done = run(new(capacity=80), max_tokens=50, stop_ids=[2])
     assert (len(done.ids), done.finish_reason) == (10, "context")

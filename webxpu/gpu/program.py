@@ -314,7 +314,10 @@ class Loop:
             self.device.bridge.abort_loop(self.handle)
 
     async def close(self) -> dict[str, Any]:
-        """Frees what the loop holds without waiting for what is in flight; {submitted, kept, gpuMs}."""
+        """Frees what the loop holds without waiting for what is in flight; {submitted, kept, gpuMs}, and nothing the
+        second time, which may come where a task is cancelled while it waits for the first."""
+        if self._closed:
+            return {}
         self._closed = True
         return await self.device.bridge.close_loop(self.handle)
 

@@ -259,7 +259,7 @@ class Generation:
     async def _end(self, run: Run) -> None:
         """Takes stock after a loop: what the cache holds, and whether that was all or a pause."""
         engine = self._engine
-        reason = run.reason
+        reason = run.reason or "abort"  # a loop that was asked to end says so in its next answer only
         report = await run.close()
         if report.get("gpuMs") is not None:
             self._gpu_ms = (self._gpu_ms or 0.0) + report["gpuMs"]
@@ -275,7 +275,7 @@ class Generation:
             return
         self._finish(reason)
 
-    def _finish(self, reason: str | None) -> None:
+    def _finish(self, reason: str) -> None:
         sequence, engine = self._sequence, self._engine
         sequence.running = None if sequence.running is self else sequence.running
         engine.active = None if engine.active is self else engine.active

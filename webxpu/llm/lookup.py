@@ -121,13 +121,14 @@ class LookupRun:
         self._on_trial = auto and not speculation.steps
         self._plain = plain
         self.ids: list[int] = []
-        self._counted = False
+        self._counted = self._aborted = False
         self._gpu_ms: list[float] = []
         self._loop = verifying()
 
     @property
     def reason(self) -> str | None:
-        return self._loop.reason  # type: ignore[no-any-return]
+        reason: str | None = self._loop.reason
+        return reason or ("abort" if self._aborted else None)
 
     async def next(self) -> list[int]:
         """The ids that are there, as the loops' own `next`."""
@@ -142,11 +143,14 @@ class LookupRun:
         return ids
 
     def abort(self) -> None:
-        self._loop.abort()
+        if self.reason is None:
+            self._aborted = True
+            self._loop.abort()
 
     async def close(self) -> dict[str, Any]:
         """Closes the loop that runs; {gpuMs} of all of them."""
         if not self._counted:
+            self._counted = True
             self._count(self.speculation)
         return await self._closed()
 
@@ -156,7 +160,8 @@ class LookupRun:
         self.speculation.switched_off = True
         self._loop.abort()
         await self._closed()
-        self._loop = self._plain(len(self.ids))
+        if not self._aborted:  # while it waited
+            self._loop = self._plain(len(self.ids))
 
     async def _closed(self) -> dict[str, Any]:
         report = await self._loop.close()

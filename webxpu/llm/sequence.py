@@ -166,9 +166,10 @@ class Sequence:
 
     async def reset(self) -> None:
         """Ends what runs and forgets the conversation: the next prompt is fed from its first token."""
-        if self.running is not None:
-            await self.running.stop()
-        self.ledger.clear()
+        async with self.engine.turn:
+            if self.running is not None:
+                await self.running.stop()
+            self.ledger.clear()
 
     async def _alone(self, prompt: list[int], work: Coroutine[Any, Any, Any]) -> Any:
         """Awaits work that places a prompt on the GPU and feeds it, while nothing else runs there."""
