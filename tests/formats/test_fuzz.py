@@ -33,7 +33,7 @@ from webxpu.llm import models
 from webxpu.llm.checkpoint import open_checkpoint
 from webxpu.llm.checkpoint import vocab_of as vocab_of_gguf
 from webxpu.llm.config import architecture_of, config_from_gguf
-from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, vocab_of
+from webxpu.llm.hf_config import config_from_hf, model_tensors, names_of, vocab_of
 from webxpu.llm.models import llama
 from webxpu.llm.weights import read_arrays
 from webxpu.text.hf_tokenizer import Tokenizer
@@ -296,7 +296,7 @@ async def load_safetensors(data: bytes, tells_size: bool) -> object:
     table = await read_safetensors(reader(data, tells_size=tells_size))
     values = tiny_hf.settings("bf16")
     config = config_from_hf(values, vocab_of(table.tensors))
-    weights = llama.weights(config, model_tensors(values, table.tensors), file_name)
+    weights = llama.weights(config, model_tensors(values, table.tensors), names_of("llama"))
     return read_arrays(weights, lambda part: bytes_of(data, part))
 
 
@@ -316,7 +316,7 @@ async def load_config(data: bytes, tells_size: bool) -> object:
     read_range = reader(data, tells_size=tells_size)
     values = await read_json(read_range, name="config.json", most_bytes=1 << 20, most=100_000)
     config = config_from_hf(values, 96)
-    return llama.weights(config, model_tensors(values, tiny_hf.table("f32").tensors), file_name)
+    return llama.weights(config, model_tensors(values, tiny_hf.table("f32").tensors), names_of("llama"))
 
 
 class Memory:

@@ -20,7 +20,6 @@ from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm.config import config_from_gguf
 from webxpu.llm.hf_config import (
     config_from_hf,
-    file_name,
     model_tensors,
     names_of,
     vocab_of,
@@ -306,14 +305,15 @@ def test_what_the_forward_does_not_compute_is_refused_by_name(change: dict[str, 
 
 
 def test_every_tensor_of_a_llama_has_a_name_in_hugging_faces_files() -> None:
-    names = {file_name(name) for name in tiny.header().tensors}
+    named = names_of("llama")
+    names = {named(name) for name in tiny.header().tensors}
     assert len(names) == len(tiny.header().tensors)
-    assert file_name("blk.11.attn_q.weight") == "model.layers.11.self_attn.q_proj.weight"
+    assert named("blk.11.attn_q.weight") == "model.layers.11.self_attn.q_proj.weight"
     assert {"lm_head.weight", "model.norm.weight", "model.embed_tokens.weight"} <= names
 
 
 def test_norms_after_a_layer_change_what_the_name_of_the_norm_before_it_is() -> None:
-    assert file_name("blk.1.ffn_norm.weight") == "model.layers.1.post_attention_layernorm.weight"
+    assert names_of("llama")("blk.1.ffn_norm.weight") == "model.layers.1.post_attention_layernorm.weight"
     gemma = names_of("gemma3")
     assert gemma("blk.1.ffn_norm.weight") == "model.layers.1.pre_feedforward_layernorm.weight"
     assert gemma("blk.1.post_attention_norm.weight") == "model.layers.1.post_attention_layernorm.weight"

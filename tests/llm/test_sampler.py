@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from webxpu.errors import ShapeError
-from webxpu.llm.dry import Dry
 from webxpu.llm.sampler import MAX_BIASES, Sampling
 from webxpu.llm.state import State
 from webxpu.ops.penalize import BANNED
@@ -106,17 +105,11 @@ def test_a_temperature_of_exactly_one_draws() -> None:
 )  # fmt: skip
 def test_each_penalty_alone_asks_for_penalised_logits(options: dict[str, Any]) -> None:
     assert Sampling(**options).penalized
-    assert not Sampling(**options).stepped
 
 
 def test_without_penalties_logits_stay_as_they_are() -> None:
     plain = Sampling(temperature=1.0, top_k=3, top_p=0.5, min_p=0.1, top_n_sigma=1.0, seed=3)
     assert not plain.penalized
-    assert not plain.stepped
-
-
-def test_dry_needs_the_host_before_each_token() -> None:
-    assert Sampling(dry=Dry(0.8)).stepped
 
 
 def test_all_options_reach_the_state() -> None:

@@ -14,7 +14,7 @@ from webxpu.formats.safetensors import INDEX_NAME, Safetensors, read_safetensors
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import ReadRange
 from webxpu.llm.config import Config
-from webxpu.llm.hf_config import config_from_hf, file_name, model_tensors, vocab_of
+from webxpu.llm.hf_config import config_from_hf, model_tensors, names_of, vocab_of
 from webxpu.llm.models import llama
 from webxpu.llm.weights import Weights, read_arrays
 
@@ -48,7 +48,7 @@ def loaded(name: str) -> tuple[Config, Weights, dict[str, Any]]:
     """The configuration, the table of weights and the reference's arrays of a folder."""
     values, tensors = settings(name), table(name).tensors
     config = config_from_hf(values, vocab_of(tensors))
-    weights = llama.weights(config, model_tensors(values, tensors), file_name)
+    weights = llama.weights(config, model_tensors(values, tensors), names_of("llama"))
 
     def read(info: TensorInfo) -> bytes:
         return (FOLDER / name / info.file).read_bytes()[info.start : info.start + info.nbytes]

@@ -157,7 +157,7 @@ _GEMMA_NAMES = {
 
 def gguf_name(name: str, key: str) -> tuple[str, int | None]:
     """What llama.cpp's converter calls a tensor of Hugging Face, and which expert's part of it that is."""
-    names = {**_GGUF_NAMES, **(_GEMMA_NAMES if name == "gemma3" else {})}
+    names = {**_GGUF_NAMES, **(_GEMMA_NAMES if MODELS[name].architecture == "gemma3" else {})}
     found = re.fullmatch(r"(?:model\.)?(?:layers\.(\d+)\.)?(.*)\.(weight|bias)", key)
     assert found is not None
     prefix = f"blk.{found[1]}." if found[1] else ""

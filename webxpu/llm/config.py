@@ -106,11 +106,6 @@ class Config:
     experts_used: int = 0
     normalize_gates: bool = True
 
-    @property
-    def qkv_rows(self) -> int:
-        """Rows of the stacked query, key and value projection."""
-        return (self.heads + 2 * self.kv_heads) * self.head_dim
-
     def window(self, layer: int) -> int:
         """How many tokens a row of a layer sees, with itself; 0: all."""
         return self.windows[layer] if self.windows else 0

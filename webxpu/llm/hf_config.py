@@ -246,11 +246,6 @@ def names_of(architecture: str) -> Callable[[str], str]:
     return name_of
 
 
-def file_name(gguf_name: str) -> str:
-    """`names_of` the llama family."""
-    return names_of("llama")(gguf_name)
-
-
 def model_tensors(values: Mapping[str, Any], tensors: Mapping[str, TensorInfo]) -> dict[str, TensorInfo]:
     """The tensors of a file that a forward needs: without the tables of rope that old files carry.
 

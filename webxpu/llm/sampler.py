@@ -98,11 +98,6 @@ class Sampling:
             or len(self.logit_bias) > 0
         )
 
-    @property
-    def stepped(self) -> bool:
-        """Whether the host has to look at the history before each token."""
-        return self.dry is not None
-
     def resolved_seed(self) -> int:
         """The seed, or a fresh one from the system's randomness."""
         return secrets.randbits(64) if self.seed is None else self.seed
