@@ -277,8 +277,10 @@ class Generation:
 
     def _finish(self, reason: str) -> None:
         sequence, engine = self._sequence, self._engine
-        sequence.running = None if sequence.running is self else sequence.running
-        engine.active = None if engine.active is self else engine.active
+        if sequence.running is self:
+            sequence.running = None
+        if engine.active is self:
+            engine.active = None
         if len(self._marks) > 1:
             self.timings = timed(
                 self._marks,
