@@ -18,6 +18,9 @@
  * @property {number} fetchedBytes
  * @property {string[]} warnings at most one: why files could not be kept
  *
+ * @typedef {{bytes: number, chunkBytes: number, sha256: string[]}} Hashes of a file: its size, and for each `chunkBytes`
+ *   of it (the last time fewer) their SHA-256 in hexadecimal digits
+ *
  * @typedef {object} Known what a load knows of one file
  * @property {Told | null} told
  * @property {import("./storage.mjs").Entry | null} entry
@@ -31,9 +34,11 @@ const SERVER_TROUBLE = [408, 429];
 
 /** @param {{handles: ReturnType<import("./handles.mjs").create>, source: ReturnType<import("./source.mjs").create>,
  *           storage: ReturnType<import("./storage.mjs").create>, location?: {href: string},
- *           onWarning?: (text: string) => void}} deps */
-export function create({ handles, source: sources, storage, location = globalThis.location, onWarning }) {
-  const { add, get, drop, plain } = handles;
+ *           onWarning?: (text: string) => void, crypto?: Crypto}} deps */
+export function create(deps) {
+  const { handles, source: sources, storage, location = globalThis.location, onWarning } = deps;
+  const { crypto = globalThis.crypto } = deps;
+  const { error, add, get, drop, plain } = handles;
   let saidUnsupported = false;
 
   /**
@@ -177,6 +182,38 @@ export function create({ handles, source: sources, storage, location = globalThi
     return { etag: null, modified: null, ...file.told, total: sizeOf(file) };
   }
 
+  /**
+   * The same in whole chunks, of which no byte is given out before it is held against their hash. What is given out is
+   * good until the next part is asked for. Rejects with FormatError where the bytes are others.
+   * @param {Source} source @param {number} start @param {number} end @param {Hashes} hashes
+   */
+  async function* verified(source, start, end, { bytes: size, chunkBytes, sha256 }) {
+    const from = start - (start % chunkBytes);
+    const to = Math.min(Math.ceil(end / chunkBytes) * chunkBytes, size);
+    const chunk = new Uint8Array(Math.min(chunkBytes, to - from));
+    let at = from;
+    let held = 0;
+    for await (const bytes of stream(source, from, to)) {
+      for (let used = 0; used < bytes.length; ) {
+        const length = Math.min(chunkBytes, to - at);
+        const taken = Math.min(bytes.length - used, length - held);
+        chunk.set(bytes.subarray(used, used + taken), held);
+        used += taken;
+        held += taken;
+        if (held < length) continue;
+        const found = hex(await crypto.subtle.digest("SHA-256", chunk.subarray(0, length)));
+        const wanted = sha256[at / chunkBytes];
+        if (found !== wanted) {
+          const what = `the ${length} bytes at byte ${at} must be of sha256 ${wanted}, got ${found}`;
+          throw error("FormatError", `${sources.nameOf(source)}: ${what}`);
+        }
+        yield chunk.subarray(Math.max(start - at, 0), Math.min(end - at, length));
+        at += length;
+        held = 0;
+      }
+    }
+  }
+
   /** @param {Load} load @param {Known} file @param {UrlSource} source @param {number} start
    *  @param {number} end */
   async function* download(load, file, source, start, end) {
@@ -284,7 +321,12 @@ export function create({ handles, source: sources, storage, location = globalThi
     return storage.forget(url === null ? null : addressOf(url));
   }
 
-  return { beginLoad, abortLoad, endLoad, stream, fetchRange, cached, forget };
+  return { beginLoad, abortLoad, endLoad, stream, verified, fetchRange, cached, forget };
+}
+
+/** @param {ArrayBuffer} bytes */
+function hex(bytes) {
+  return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** What names a version of a file: what the source says, else the server's word; null where that is not enough.

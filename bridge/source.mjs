@@ -245,5 +245,5 @@ export function create({ handles, fetch, location = globalThis.location, navigat
     return error("FileChanged", `${nameOf(source)}: at byte ${at}: the file changed while it was read`);
   }
 
-  return { registerFile, forgetFile, stream, ask, changed, failure, fileChanged };
+  return { registerFile, forgetFile, nameOf, stream, ask, changed, failure, fileChanged };
 }

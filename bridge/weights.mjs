@@ -52,14 +52,16 @@ export function create({ handles, device: devices, program: programs, source: so
   const { error, get, plain } = handles;
 
   /**
-   * Streams pieces of a source into buffers. Rejects with FetchError, KernelError or DeviceError.
+   * Streams pieces of a source into buffers, where there are hashes only bytes that agree with them. Rejects with
+   * FetchError, FormatError, KernelError or DeviceError.
    * @param {number} deviceHandle
    * @param {{source: import("./source.mjs").Source, chunkBytes?: number, pieces: Piece[], transforms?: Transform[],
+   *          hashes?: import("./reader.mjs").Hashes | null,
    *          onProgress?: ((loadedBytes: number, totalBytes: number) => void) | null} | string} options or their JSON
    * @param {((loadedBytes: number, totalBytes: number) => void) | null} [progress] `onProgress`, beside JSON
    */
   async function upload(deviceHandle, options, progress) {
-    const { source, chunkBytes = CHUNK_BYTES, pieces, transforms = [], onProgress = progress } = plain(options);
+    const { source, chunkBytes = CHUNK_BYTES, pieces, transforms = [], hashes, onProgress = progress } = plain(options);
     /** @type {Device} */
     const device = get("device", deviceHandle);
     devices.alive(device);
@@ -73,7 +75,8 @@ export function create({ handles, device: devices, program: programs, source: so
         const last = run[run.length - 1];
         const end = last.start + last.bytes;
         let at = run[0].start;
-        for await (const bytes of reader.stream(source, at, end)) {
+        const parts = hashes ? reader.verified(source, at, end, hashes) : reader.stream(source, at, end);
+        for await (const bytes of parts) {
           let used = 0;
           while (used < bytes.length) {
             const gap = Math.min(run[0].start + job.written + job.held - at, bytes.length - used);

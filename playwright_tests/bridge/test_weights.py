@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
@@ -23,7 +24,7 @@ UPLOAD = """
     const pieces = arg.pieces.map((p) => ({transform: null, offset: 0, ...p, buffer: buffers[p.buffer ?? 0]}));
     const transforms = arg.transforms ?? [];
     const error = await caught(() => bridge.upload(device, {source: arg.source, chunkBytes: arg.chunkBytes, pieces,
-        transforms, onProgress: (loaded, total) => progress.push([loaded, total])}));
+        transforms, hashes: arg.hashes, onProgress: (loaded, total) => progress.push([loaded, total])}));
     const out = [];
     if (!error) for (const [i, b] of buffers.entries()) out.push([...await bridge.read(b, 0, arg.sizes[i])]);
     return {error, out, progress, stats: bridge.stats(device)};
@@ -46,6 +47,26 @@ def test_bytes_arrive_whole_however_they_are_cut(lab, faulty, cut, chunk):
     assert bytes(got["out"][1]) == FILE[3000:4001]
     assert got["progress"][-1] == [3001, 3001]
     assert got["progress"] == sorted(got["progress"])
+
+
+def hashes(chunk: int, data: bytes = FILE) -> dict:
+    parts = [data[at : at + chunk] for at in range(0, len(data), chunk)]
+    return {"bytes": len(data), "chunkBytes": chunk, "sha256": [hashlib.sha256(part).hexdigest() for part in parts]}
+
+
+@pytest.mark.parametrize("chunk", [64, 1000, 1 << 20])
+def test_only_bytes_that_agree_with_their_hashes_arrive(lab, faulty, chunk):
+    url = {"url": f"{faulty[0]}/dribble/64"}
+    arg = {"sizes": [2004, 1001], "source": url, "chunkBytes": 52, "pieces": PIECES}
+    got = lab(UPLOAD, {**arg, "hashes": hashes(chunk)})
+    assert got["error"] is None
+    assert bytes(got["out"][0]) == FILE[96:1696] + FILE[1712:2112] + b"\xee" * 4
+    assert bytes(got["out"][1]) == FILE[3000:4001]
+    at = 2000 - 2000 % chunk
+    wrong = hashes(chunk, FILE[:2000] + bytes([FILE[2000] ^ 1]) + FILE[2001:])
+    name, message = lab(UPLOAD, {**arg, "hashes": wrong})["error"]
+    assert name == "FormatError"
+    assert re.search(rf": the \d+ bytes at byte {at} must be of sha256 \w{{64}}, got \w{{64}}$", message)
 
 
 def test_one_request_a_run_and_large_gaps_are_not_read(lab, faulty):

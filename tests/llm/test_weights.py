@@ -15,6 +15,7 @@ import pytest
 from tests.llm import tiny
 from webxpu.cases.case import block_weight
 from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.converted import ChunkHashes
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.gpu.plan import Spec
 from webxpu.gpu.target import Gpu
@@ -361,6 +362,26 @@ def test_a_split_model_is_uploaded_file_by_file_with_one_progress() -> None:
     assert [u["source"]["url"][-22:] for u in device.uploads] == ["/m-00001-of-00002.gguf", "/m-00002-of-00002.gguf"]
     assert [[p["start"] for p in u["pieces"]] for u in device.uploads] == [[32], [96]]
     assert seen == [(1, 128), (64, 128), (65, 128), (128, 128)]
+
+
+def test_hashes_go_to_the_bridge_with_their_file_and_gains_are_held_against_them() -> None:
+    weights, device, made = two_files()
+    known = {"m-00002-of-00002.gguf": ChunkHashes(200, 128, ("a" * 64, "b" * 64))}
+    source = Source.parse("https://host/m-00001-of-00002.gguf")
+    asyncio.run(upload(device, source, weights, made, None, known))  # type: ignore[arg-type]
+    told = {"bytes": 200, "chunkBytes": 128, "sha256": ["a" * 64, "b" * 64]}
+    assert [u["hashes"] for u in device.uploads] == [None, told]
+
+    async def fetch_range(source: Any, start: int, nbytes: int) -> dict[str, Any]:
+        return {"bytes": bytes(nbytes), "total": 200, "etag": None}
+
+    device.fetch_range = fetch_range  # type: ignore[attr-defined]
+    gain = Weights({})
+    gain["g"] = Weight("g", "float32", (4,), (info("g", "f16", (4,), 0, "m-00002-of-00002.gguf"),))
+    with pytest.raises(
+        FormatError, match=r"^m-00002-of-00002\.gguf: the 128 bytes at byte 0 must be of sha256 a{64}, got"
+    ):
+        asyncio.run(upload(device, source, gain, allocate(device, gain), None, known))  # type: ignore[arg-type]
 
 
 def test_pieces_come_in_the_files_order_whatever_the_models_order_is() -> None:

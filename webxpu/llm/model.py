@@ -264,7 +264,8 @@ async def _build(
         )  # fmt: skip
         first = [program for choice in CHAT_CHOICES for program in programs.needed(choice)]
         made += programs.all()
-        await together(upload(device, checkpoint.source, weights, tensors, progress), programs.compile(first))
+        uploading = upload(device, checkpoint.source, weights, tensors, progress, checkpoint.hashes)
+        await together(uploading, programs.compile(first))
     except BaseException:
         for thing in made:
             thing.free()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.converted import ChunkHashes, verified
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.formats.window import ReadRange
 from webxpu.gpu.device import Device
@@ -243,16 +244,27 @@ async def upload(
     weights: Mapping[str, Weight],
     tensors: Mapping[str, Tensor],
     progress: Callable[[int, int], object] | None = None,
+    hashes: Mapping[str, ChunkHashes] | None = None,
 ) -> None:
     """Streams the weights from their files into the tensors. No byte of them passes through Python, but of the gains
-    that are widened: a few kilobytes a layer."""
+    that are widened: a few kilobytes a layer.
+
+    hashes   by file, what it must hold
+
+    Raises FormatError where a file holds something else or ends before a weight, FetchError.
+    """
+    known = hashes or {}
     files = {plane.file for weight in weights.values() for part in weight.parts for plane in part.planes()}
     alone = len(files) == 1
 
     def place_of(file: str) -> Source:
         return source if alone else source.sibling(file)
 
-    await _widen(device, place_of, weights, tensors)
+    def reader(file: str) -> ReadRange:
+        read_range = place_of(file).reader(device.bridge)
+        return verified(read_range, file, known[file]) if file in known else read_range
+
+    await _widen(device, reader, weights, tensors)
     types = {weight.type for weight in weights.values()}
     split = [name for name, block in BLOCK_TYPES.items() if block.planes and name in types]
     sent = pieces(weights, tensors, split)
@@ -270,10 +282,15 @@ async def upload(
                 "chunkBytes": CHUNK_BYTES,
                 "pieces": wanted,
                 "transforms": [_transform(device, name) for name in split],
+                "hashes": _bridged(known[file]) if file in known else None,
                 "onProgress": report,
             },
         )
         done += sum(piece["bytes"] for piece in wanted)
+
+
+def _bridged(hashes: ChunkHashes) -> dict[str, Any]:
+    return {"bytes": hashes.nbytes, "chunkBytes": hashes.chunk_bytes, "sha256": list(hashes.sha256)}
 
 
 async def read_tensor(read_range: ReadRange, part: TensorInfo) -> bytes:
@@ -286,12 +303,12 @@ async def read_tensor(read_range: ReadRange, part: TensorInfo) -> bytes:
 
 
 async def _widen(
-    device: Device, place_of: Callable[[str], Source], weights: Mapping[str, Weight], tensors: Mapping[str, Tensor]
+    device: Device, reader: Callable[[str], ReadRange], weights: Mapping[str, Weight], tensors: Mapping[str, Tensor]
 ) -> None:
     """Reads the gains and biases that are computed on their way and writes them as float32."""
 
     async def read(weight: Weight) -> NDArray[np.uint8]:
-        data = [await read_tensor(place_of(part.file).reader(device.bridge), part) for part in weight.parts]
+        data = [await read_tensor(reader(part.file), part) for part in weight.parts]
         return weight.widen(data).view(np.uint8)
 
     gains = {name: weight for name, weight in weights.items() if weight.widened}
