@@ -100,10 +100,16 @@ def test_qwens_window_is_one_of_the_later_layers_and_only_where_it_is_used() -> 
     kinds = ["sliding_attention", "full_attention"] * 15
     assert windows(**qwen, use_sliding_window=True, layer_types=kinds) == (100, 0) * 15
     assert windows(**qwen, use_sliding_window=True, layer_types=["full_attention"] * 30) == ()
-    assert (
-        windows(**{**qwen, "model_type": "qwen3_moe", "num_key_value_heads": 4, **EXPERTS}, use_sliding_window=True)
-        == (100,) * 30
-    )
+
+
+def test_a_mixture_of_qwen3_has_its_window_in_every_layer() -> None:
+    moe = {"model_type": "qwen3_moe", "sliding_window": 100, "num_attention_heads": 32, "num_key_value_heads": 4}
+    assert windows(**moe, **EXPERTS) == ()
+    assert windows(**moe, **EXPERTS, use_sliding_window=True) == (100,) * 30
+    assert windows(**moe, **EXPERTS, use_sliding_window=True, max_window_layers=20) == (100,) * 30
+    kinds = ["sliding_attention", "full_attention"] * 15
+    with pytest.raises(Unsupported, match=r"^config\.json: layer_types must be sliding_attention for every layer for"):
+        windows(**moe, **EXPERTS, use_sliding_window=True, layer_types=kinds)
 
 
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768}

@@ -51,7 +51,7 @@ def drawn(rng, model_type):
         maybe |= {"use_sliding_window": bool(rng.integers(2)), "max_window_layers": int(rng.integers(0, 50))}
     values |= {key: value for key, value in maybe.items() if rng.random() < 0.6}
     if model_type == "qwen3_moe":
-        values |= {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 96, "max_window_layers": 0}
+        values |= {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 96}
     if model_type in ("qwen2", "qwen3", "qwen3_moe", "gemma3_text"):
         values |= {"num_key_value_heads": kv_heads}
     elif model_type == "mistral" and "num_key_value_heads" not in values:

@@ -17,7 +17,8 @@ from webxpu.ops.rope import YarnScaling, llama3_freq_factors
 
 CONFIG_NAME = "config.json"
 
-_QWEN = {"num_key_value_heads": 32, "use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28}
+_QWEN_MOE = {"num_key_value_heads": 32, "use_sliding_window": False, "sliding_window": 4096}
+_QWEN = {**_QWEN_MOE, "max_window_layers": 28}
 # By model_type the architecture, and what transformers takes where a key is missing, where that is no number of
 # another key.
 _TYPES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -25,7 +26,7 @@ _TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     "mistral": ("mistral", {"num_key_value_heads": 8, "sliding_window": 4096}),
     "qwen2": ("qwen2", _QWEN),
     "qwen3": ("qwen3", {**_QWEN, "head_dim": 128}),
-    "qwen3_moe": ("qwen3moe", {**_QWEN, "num_key_value_heads": 4, "max_window_layers": 0, "norm_topk_prob": False}),
+    "qwen3_moe": ("qwen3moe", {**_QWEN_MOE, "num_key_value_heads": 4, "norm_topk_prob": False}),
     "gemma3_text": (
         "gemma3",
         {
@@ -135,7 +136,7 @@ def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
         rms_eps=read.positive("rms_norm_eps"),
         context_length=context,
         rope_pairs="half",
-        windows=_windows(read, merged, layers) if "sliding_window" in defaults else (),
+        windows=_windows(read, merged, defaults, layers) if "sliding_window" in defaults else (),
         attention_scale=None if scalar is None else scalar**-0.5,
         gain_offset=traits.gain_offset,
         normalize_gates=read.flag("norm_topk_prob", default=True),
@@ -145,18 +146,23 @@ def config_from_hf(values: Mapping[str, Any], vocab: int) -> Config:
     )
 
 
-def _windows(read: Keys, values: Mapping[str, Any], layers: int) -> tuple[int, ...]:
-    """By layer_types where the file has them, else by a pattern, else from max_window_layers on. null is no window, and
-    no missing key that has a default."""
+def _windows(read: Keys, values: Mapping[str, Any], defaults: Mapping[str, Any], layers: int) -> tuple[int, ...]:
+    """By layer_types where the file has them, else by a pattern, else from max_window_layers on; a type that has no
+    default for one of these has the window in every layer, whatever they say. null is no window, and no missing key
+    that has a default."""
     if not read.flag("use_sliding_window", default=True) or not read.has("sliding_window"):
         return ()
     window, kinds = read.count("sliding_window"), values.get("layer_types")
+    if kinds is not None and (not isinstance(kinds, list) or len(kinds) != layers):
+        read.clash("layer_types", f"a list of {layers} texts", kinds)
+    if not {"sliding_window_pattern", "max_window_layers"} & defaults.keys():
+        if kinds is not None and kinds != ["sliding_attention"] * layers:
+            read.refuse("layer_types", "sliding_attention for every layer", kinds)
+        return (window,) * layers
     if kinds is None:
         pattern = read.count("sliding_window_pattern") if read.has("sliding_window_pattern") else 0
         first = values.get("max_window_layers") or 0
         return tuple(0 if i < first else w for i, w in enumerate(windows_by_pattern(window, pattern, layers)))
-    if not isinstance(kinds, list) or len(kinds) != layers:
-        read.clash("layer_types", f"a list of {layers} texts", kinds)
     for kind in kinds:
         if kind not in ("full_attention", "sliding_attention"):
             read.refuse("layer_types", "full_attention or sliding_attention", kind)
