@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from tests.llm import tiny
 from tests.llm.numpy_device import ConversationOnNumpy, numpy_engine
-from webxpu.errors import ContextOverflow, DeviceError, FormatError, Unsupported
+from webxpu.errors import ContextOverflow, DeviceError, FormatError, ShapeError, Unsupported
 from webxpu.llm import snapshot
 from webxpu.llm.generate import Generation
 
@@ -148,6 +149,34 @@ def test_bytes_that_are_no_whole_snapshot_are_refused(
     with pytest.raises(error, match=f"^restore: {message}$"):
         asyncio.run(one.restore(wrong(saved(one))))
     assert (one.ledger.ids, one.ledger.table) == (before, table)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ids": None}, {"ids": -5}, {"ids": 40}, {"evicted": 50}, {"evicted": -64, "pages": 3}, {"pages": 1},
+        {"page_tokens": 0}, [],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_snapshot_whose_header_lies_is_refused(changes: Any) -> None:
+    one = new()
+    run(one, max_tokens=4)
+    data = saved(one)
+    (length,) = struct.unpack_from("<I", data, 12)
+    header = json.loads(data[16 : 16 + length])
+    text = json.dumps({**header, **changes} if changes else changes).encode()
+    body = data[:12] + struct.pack("<I", len(text)) + text + data[16 + length : -32]
+    with pytest.raises(
+        FormatError, match=r"^restore: the snapshot's (counts must fit its \d+ bytes|header must have all)"
+    ):
+        asyncio.run(one.restore(body + hashlib.sha256(body).digest()))
+    assert run(one, max_tokens=24).ids == GREEDY
+
+
+def test_what_are_no_bytes_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"^restore: saved must be bytes, got 'text'$"):
+        asyncio.run(new().restore("text"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

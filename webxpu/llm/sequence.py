@@ -153,8 +153,9 @@ class Sequence:
     async def restore(self, saved: bytes) -> None:
         """Puts back what `save` gave, also in another engine of the same model, bit for bit.
 
-        Raises FormatError for bytes that are none or were changed, Unsupported for those of another model, version,
-        kind of cache or window, ContextOverflow where they do not fit; nothing has changed then.
+        Raises ShapeError for what are no bytes, FormatError for bytes of something else or that were changed,
+        Unsupported for those of another model, version, kind of cache or window, ContextOverflow where they do not fit;
+        nothing has changed then.
         """
         found = snapshot.parse(saved)
         snapshot.check(found, self.engine)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from webxpu.errors import ContextOverflow, FormatError, Unsupported
+from webxpu.errors import ContextOverflow, FormatError, ShapeError, Unsupported
 from webxpu.llm.engine import Engine
 from webxpu.llm.ledger import Ledger
 from webxpu.ops.cache import PAGE_TOKENS
@@ -78,8 +78,12 @@ async def save(engine: Engine, ledger: Ledger) -> bytes:
 
 
 def parse(saved: bytes) -> Snapshot:
-    """What bytes hold. Raises FormatError where they are no snapshot or not whole, Unsupported for another version."""
-    whole = memoryview(saved).cast("B")
+    """What bytes hold. Raises ShapeError for what are no bytes, FormatError where they are no snapshot or not whole,
+    Unsupported for another version."""
+    try:
+        whole = memoryview(saved).cast("B")
+    except TypeError as e:
+        raise ShapeError(f"restore: saved must be bytes, got {saved!r}") from e
     if len(whole) < _HEAD.size or bytes(whole[:8]) != MAGIC:
         raise FormatError(f"restore: the bytes must begin with {MAGIC!r}, got {bytes(whole[:8])!r}")
     _, version, length = _HEAD.unpack(whole[: _HEAD.size])
@@ -88,10 +92,29 @@ def parse(saved: bytes) -> Snapshot:
     body, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
     if len(body) < _HEAD.size + length or hashlib.sha256(body).digest() != bytes(digest):
         raise FormatError(f"restore: the {len(whole)} bytes of the snapshot were cut or changed: their SHA-256 differs")
-    header = json.loads(bytes(body[_HEAD.size : _HEAD.size + length]))
     start = _HEAD.size + length
+    header = _header(bytes(body[_HEAD.size : start]), len(body) - start)
     end = start + 4 * header["ids"]
     return Snapshot(header, np.frombuffer(body[start:end], "<i4").tolist(), body[end:])
+
+
+def _header(text: bytes, nbytes: int) -> dict[str, Any]:
+    """The header before so many bytes. Raises FormatError where its counts do not fit each other or those."""
+    try:
+        header = json.loads(text)
+        names = ("ids", "evicted", "pages", "sinks", "layers", "page_tokens", "page_bytes")
+        counts = [header[name] for name in names]
+    except (ValueError, KeyError, TypeError) as e:
+        raise FormatError(f"restore: the snapshot's header must have all counts, got {text[:200]!r}") from e
+    fits = all(type(count) is int and count >= 0 for count in counts)
+    if fits:
+        ids, evicted, pages, sinks, layers, page_tokens, page_bytes = counts
+        fits = evicted == 0 or 0 < sinks <= ids - evicted
+        fits = fits and page_tokens > 0 and pages == -(-(ids - evicted) // page_tokens)
+        fits = fits and nbytes == 4 * ids + layers * pages * page_bytes
+    if not fits:
+        raise FormatError(f"restore: the snapshot's counts must fit its {nbytes} bytes, got {header!r}")
+    return dict(header)
 
 
 def check(found: Snapshot, engine: Engine) -> None:
