@@ -97,6 +97,10 @@ def test_qwens_window_is_one_of_the_later_layers_and_only_where_it_is_used() -> 
     assert windows(**qwen) == ()
     assert windows(**qwen, use_sliding_window=True) == (0,) * 28 + (100,) * 2
     assert windows(**qwen, use_sliding_window=True, max_window_layers=7) == (0,) * 7 + (100,) * 23
+    assert windows(**qwen, use_sliding_window=True, max_window_layers=0, sliding_window_pattern=2) == (100,) * 30
+    for wrong in (-1, "7", True, None):
+        with pytest.raises(FormatError, match=rf"^config\.json: max_window_layers must be a whole .*, got {wrong!r}$"):
+            windows(**qwen, use_sliding_window=True, max_window_layers=wrong)
     kinds = ["sliding_attention", "full_attention"] * 15
     assert windows(**qwen, use_sliding_window=True, layer_types=kinds) == (100, 0) * 15
     assert windows(**qwen, use_sliding_window=True, layer_types=["full_attention"] * 30) == ()

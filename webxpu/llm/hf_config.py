@@ -159,10 +159,13 @@ def _windows(read: Keys, values: Mapping[str, Any], defaults: Mapping[str, Any],
         if kinds is not None and kinds != ["sliding_attention"] * layers:
             read.refuse("layer_types", "sliding_attention for every layer", kinds)
         return (window,) * layers
+    if kinds is None and "sliding_window_pattern" in defaults:
+        return windows_by_pattern(window, read.count("sliding_window_pattern"), layers)
     if kinds is None:
-        pattern = read.count("sliding_window_pattern") if read.has("sliding_window_pattern") else 0
-        first = values.get("max_window_layers") or 0
-        return tuple(0 if i < first else w for i, w in enumerate(windows_by_pattern(window, pattern, layers)))
+        first = values["max_window_layers"]
+        if type(first) is not int or first < 0:
+            read.clash("max_window_layers", "a whole number of at least 0", first)
+        return tuple(0 if i < first else window for i in range(layers))
     for kind in kinds:
         if kind not in ("full_attention", "sliding_attention"):
             read.refuse("layer_types", "full_attention or sliding_attention", kind)
