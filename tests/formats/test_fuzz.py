@@ -42,7 +42,7 @@ from webxpu.text.template import ChatTemplate
 DOCUMENTED = (FetchError, FormatError, ShapeError, TemplateError, Unsupported)
 ANSWER_S, PEAK_BYTES = 2.0, 64 << 20
 SEEDS = 120  # of each file
-FOLDER_SEEDS = 240  # of each folder that is opened as a whole
+FOLDER_SEEDS = 200  # of each folder that is opened as a whole
 HUGE = [0, 1, 2, 3, 0x7F, 0xFF, 0xFFFF, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 40, (1 << 63) - 1, (1 << 64) - 1]
 
 
