@@ -154,7 +154,7 @@ def test_bytes_that_are_no_whole_snapshot_are_refused(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"ids": None}, {"ids": -5}, {"ids": 40}, {"evicted": 50}, {"evicted": -64, "pages": 3}, {"pages": 1},
+        {"ids": None}, {"ids": -5}, {"ids": 40}, {"evicted": 50}, {"evicted": -64, "pages": 2}, {"pages": 2},
         {"page_tokens": 0}, [],
     ],
     ids=str,
