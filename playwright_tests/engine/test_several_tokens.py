@@ -30,7 +30,9 @@ return (plain.ids, [drafted.ids, vars(drafted.speculation)], unlike.ids, [tried.
     ids, seen = drafted
     assert ids == repeats
     assert seen["accepted"] > 0
-    assert seen["steps"] + seen["accepted"] == 59, "fewer runs than tokens, of which the first is the prompt's own"
+    # A run gives its accepted drafts and one token more, the last perhaps past the end; the prompt's own is of none.
+    assert seen["steps"] + seen["accepted"] in (59, 60)
+    assert seen["steps"] < 59
     ids, seen = tried
     assert ids == plain
     if engine.golden:  # a real model repeats itself where it likes
