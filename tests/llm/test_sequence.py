@@ -215,6 +215,20 @@ def test_an_error_while_scores_are_computed_clears_the_ledger() -> None:
     assert one.ledger.ids == []
 
 
+def test_a_conversation_aborts_what_runs_in_it() -> None:
+    async def aborted() -> tuple[list[int], Generation]:
+        one = new()
+        one.abort()  # nothing runs
+        generation = one.generate(PROMPT, max_tokens=100)
+        first = await anext(generation)
+        one.abort()
+        await drained(generation)
+        return first, generation
+
+    first, generation = do(aborted())
+    assert (generation.ids, generation.finish_reason) == (first, "abort")
+
+
 def test_breaking_out_of_a_reply_aborts_it() -> None:
     async def leave() -> tuple[ConversationOnNumpy, Generation]:
         one = new()

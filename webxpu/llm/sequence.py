@@ -165,6 +165,11 @@ class Sequence:
             await self.engine.quiet()
             await snapshot.restore(found, self.engine, self.ledger)
 
+    def abort(self) -> None:
+        """Ends the generation that runs, if one does, as its own `abort()`: ids that are here stay."""
+        if self.running is not None:
+            self.running.abort()
+
     async def reset(self) -> None:
         """Ends what runs and forgets the conversation: the next prompt is fed from its first token."""
         async with self.engine.turn:
