@@ -13,10 +13,10 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from webxpu.errors import FormatError, Unsupported
+from webxpu.formats.protobuf import BYTES, FIXED32, FIXED64, VARINT, Reader
 
 # sentencepiece refuses pieces that are longer.
 MAX_PIECE_BYTES = 8000
-_QUOTED_BYTES = 16
 
 
 class ModelType(IntEnum):
@@ -85,9 +85,8 @@ class SentencePieceModel:
     names: Mapping[str, str]
 
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _WIRE_NAMES = {0: "varint", 1: "64-bit", 2: "length-delimited", 3: "start of a group", 4: "end of a group", 5: "32-bit"}
-_WIRE = {"int": _VARINT, "bool": _VARINT, "float": _FIXED32, "string": _BYTES, "bytes": _BYTES, "message": _BYTES}
+_WIRE = {"int": VARINT, "bool": VARINT, "float": FIXED32, "string": BYTES, "bytes": BYTES, "message": BYTES}
 
 # Field number: name, kind. Fields that only training reads are here too, so that an unknown field is one that matters.
 _TRAINER = {
@@ -140,29 +139,7 @@ def read_sentencepiece_model(data: bytes, name: str = "tokenizer.model") -> Sent
     return _Reader(data, name).model()
 
 
-class _Reader:
-    def __init__(self, data: bytes, name: str) -> None:
-        self.data, self.name = data, name
-
-    def error(self, at: int, what: str, rule: str, got: object) -> FormatError:
-        """`{file}: {what} at byte {at} must be {rule}, got {got} (bytes ...)`."""
-        quoted = self.data[at : at + _QUOTED_BYTES].hex(" ")
-        return FormatError(f"{self.name}: {what} at byte {at} must be {rule}, got {got} (bytes {quoted or 'none'})")
-
-    def varint(self, at: int, end: int) -> tuple[int, int]:
-        """A number and where it ends. Negative ones come as 64 bits."""
-        if at < end and self.data[at] < 0x80:
-            return self.data[at], at + 1
-        value = shift = 0
-        for pos in range(at, min(at + 10, end)):
-            byte = self.data[pos]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value & 0xFFFF_FFFF_FFFF_FFFF, pos + 1
-            shift += 7
-        rule = "at most 10 bytes long" if at + 10 <= end else f"complete before byte {end}"
-        raise self.error(at, "a varint", rule, "a longer one")
-
+class _Reader(Reader):
     def fields(self, at: int, end: int, schema: Mapping[int, tuple[str, str]], what: str, into: _Fields) -> _Fields:
         """All fields of a message without messages in it."""
         while at < end:
@@ -177,7 +154,7 @@ class _Reader:
         """Name, kind, the place of the contents, and the number if it is one."""
         key, start = self.varint(at, end)
         number, wire = key >> 3, key & 7
-        if wire not in (_VARINT, _FIXED64, _BYTES, _FIXED32) or not 0 < number < 1 << 29:
+        if wire not in (VARINT, FIXED64, BYTES, FIXED32) or not 0 < number < 1 << 29:
             kind = _WIRE_NAMES.get(wire, str(wire))
             raise self.error(at, f"{what}: a field", "a varint, 32-bit, 64-bit or bytes", f"number {number}, {kind}")
         if number not in schema:
@@ -186,11 +163,11 @@ class _Reader:
         if wire != _WIRE[kind]:
             rule = f"a {_WIRE_NAMES[_WIRE[kind]]} field"
             raise self.error(at, f"{what}.{field}", rule, f"a {_WIRE_NAMES[wire]} one")
-        if wire == _VARINT:
+        if wire == VARINT:
             value, stop = self.varint(start, end)
             return field, kind, start, stop, value
         length = 4
-        if wire == _BYTES:
+        if wire == BYTES:
             length, start = self.varint(start, end)
         if start + length > end:
             raise self.error(at, f"{what}.{field}", f"complete before byte {end}", f"an end at byte {start + length}")
