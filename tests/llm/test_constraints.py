@@ -191,6 +191,7 @@ def test_a_mask_has_a_bit_for_each_allowed_id(vocab: int) -> None:
     assert (words.dtype, words.shape) == (np.uint32, (-(-vocab // 32),))
     left = ops.mask(np.ones(vocab, np.float32), words)
     assert set(np.flatnonzero(left == 1).tolist()) == allowed
+    assert allowed_mask(None, vocab).tolist() == allowed_mask(range(vocab), vocab).tolist()
 
 
 @pytest.mark.parametrize("token", [-1, 40])

@@ -129,8 +129,7 @@ class Stepped:
         """Steps that upload the mask and the penalties of the next token."""
         tables, steps = self._engine.programs.tables, Steps()
         if self._choice is not None and self._choice.masked:
-            ids = range(tables.vocab) if allowed is None else allowed
-            steps.append(_write(tables.mask, allowed_mask(ids, tables.vocab)))
+            steps.append(_write(tables.mask, allowed_mask(allowed, tables.vocab)))
         if self._dry is not None and self._choice is not None:
             penalties = self._dry.penalties(self.ids[-tables.capacity :])
             dry, values = np.full(tables.capacity, -1, np.int32), np.zeros(tables.capacity, np.float32)

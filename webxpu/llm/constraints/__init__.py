@@ -61,13 +61,14 @@ def allowed_ids(constraint: Constraint, prefix: Sequence[int], vocab: int) -> Co
     return allowed
 
 
-def allowed_mask(allowed: Iterable[int], vocab: int) -> NDArray[np.uint32]:
-    """The (ceil(vocab / 32),) words that `webxpu.ops.mask` takes: bit i % 32 of word i / 32 is 1 where id i is allowed.
+def allowed_mask(allowed: Iterable[int] | None, vocab: int) -> NDArray[np.uint32]:
+    """The (ceil(vocab / 32),) words that `webxpu.ops.mask` takes: bit i % 32 of word i / 32 is 1 where id i is allowed;
+    None allows all.
 
     Raises ShapeError for an id that the vocabulary lacks.
     """
     bits = np.zeros(-(-vocab // _WORD_BITS) * _WORD_BITS, np.uint8)
-    bits[_as_ids(allowed, vocab)] = 1
+    bits[slice(vocab) if allowed is None else _as_ids(allowed, vocab)] = 1
     return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
 
 
