@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webxpu.errors import ShapeError
+from webxpu.ops.mask import WORD_BITS
 
 NOTHING_ALLOWED = "constraint allows no token to follow this prefix"
-_WORD_BITS = 32
 
 
 class ConstraintError(ValueError):
@@ -67,7 +67,7 @@ def allowed_mask(allowed: Iterable[int] | None, vocab: int) -> NDArray[np.uint32
 
     Raises ShapeError for an id that the vocabulary lacks.
     """
-    bits = np.zeros(-(-vocab // _WORD_BITS) * _WORD_BITS, np.uint8)
+    bits = np.zeros(-(-vocab // WORD_BITS) * WORD_BITS, np.uint8)
     bits[slice(vocab) if allowed is None else _as_ids(allowed, vocab)] = 1
     return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
 
