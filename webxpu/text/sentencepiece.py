@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from webxpu.errors import ShapeError
 from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.text.hf_tokenizer import TURN_ENDS
-from webxpu.text.sentencepiece_normalizer import SPACE_SYMBOL, Normalizer, Symbols
-from webxpu.text.sentencepiece_segment import segmenter
+from webxpu.text.sentencepiece_normalizer import Symbols
+from webxpu.text.sentencepiece_rules import Decoder, ModelRules, Rules
 
 
 class SentencePiece:
@@ -25,6 +25,9 @@ class SentencePiece:
     add_bos, add_eos     whether `add_special` puts bos_id first, the first of eos_ids last. No model file says so:
                          Llama and Mistral want the first, T5 the second.
     prefix_every_span    whether a span after a control piece's name gets the model's word boundary, as a text does
+    surfaces     what each id adds inside a text: a byte as a number
+
+    rules        how texts become stretches that are cut, and ids text; None: as the model says
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class SentencePiece:
         add_bos: bool = False,
         add_eos: bool = False,
         prefix_every_span: bool = False,
+        rules: Rules | None = None,
     ) -> None:
         self.model = model
         self.pieces = [piece.text for piece in model.pieces]
@@ -43,8 +47,7 @@ class SentencePiece:
             (p.type in (PieceType.CONTROL, PieceType.UNKNOWN, PieceType.BYTE), i) for i, p in enumerate(model.pieces)
         ]
         self._ids = {self.pieces[i]: i for _, i in sorted(named) if self.pieces[i] != "\0"}
-        self._normalize = Normalizer(model)
-        self._segment = segmenter(model)
+        self._rules: Rules = ModelRules(model) if rules is None else rules
         self._names = Symbols(p.text for p in model.pieces if p.type in (PieceType.CONTROL, PieceType.UNKNOWN))
         self.vocab_size = len(self.pieces)
         self.special_ids = frozenset(i for i, kind in enumerate(self._types) if kind == PieceType.CONTROL)
@@ -56,7 +59,7 @@ class SentencePiece:
         self.add_eos = self._asked("add_eos", add_eos, eos_id is not None)
         self.prefix_every_span = prefix_every_span
         self.strip_left = 0  # `id_decoder` does it
-        self._surfaces = [self._surface(index) for index in range(self.vocab_size)]
+        self.surfaces = [self._surface(index) for index in range(self.vocab_size)]
 
     @classmethod
     def from_bytes(
@@ -86,10 +89,13 @@ class SentencePiece:
                 ids.append(self._ids[span])
             else:
                 ids += [index for _, index in self._pieces_of(span, first, last)]
-        if add_special:
-            ids[:0] = [self.bos_id] if self.add_bos and self.bos_id is not None else []
-            ids += self.eos_ids[:1] if self.add_eos else ()
-        return ids
+        if not add_special:
+            return ids
+        before, after = self._rules.around or (
+            (self.bos_id,) if self.add_bos and self.bos_id is not None else (),
+            self.eos_ids[:1] if self.add_eos else (),
+        )
+        return [*before, *ids, *after]
 
     @property
     def special_names(self) -> dict[str, int]:
@@ -118,11 +124,11 @@ class SentencePiece:
 
     def normalize(self, text: str) -> str:
         """The text as it is cut. Raises ShapeError for a lone surrogate."""
-        return self._normalize(_checked(text))
+        return self._rules.normalize(_checked(text), first=True, last=True) if text else ""
 
     def id_to_piece(self, token_id: int) -> str:
         """The piece. Raises ShapeError for no id."""
-        return self.pieces[self._valid("id_to_piece", token_id)]
+        return self.pieces[self.valid_id("id_to_piece", token_id)]
 
     def piece_to_id(self, piece: str) -> int:
         """The id, or that of the unknown piece."""
@@ -130,7 +136,7 @@ class SentencePiece:
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a piece stands for inside a text; a control piece's are its name. Raises ShapeError."""
-        surface = self._surfaces[self._valid("token_bytes", token_id)]
+        surface = self.surfaces[self.valid_id("token_bytes", token_id)]
         if isinstance(surface, int):
             return bytes([surface])
         return self.pieces[token_id].encode() if token_id in self.special_ids else surface.encode()
@@ -159,9 +165,9 @@ class SentencePiece:
         decoder = self.id_decoder(skip_special=True)
         return "".join([decoder.put(self.piece_to_id(piece), piece) for piece in pieces]) + decoder.finish()
 
-    def id_decoder(self, *, skip_special: bool = True) -> IdDecoder:
+    def id_decoder(self, *, skip_special: bool = True) -> Decoder:
         """A decoder that takes ids as they come."""
-        return IdDecoder(self, self._surfaces, skip_special)
+        return self._rules.decoder(self, skip_special=skip_special)
 
     def _control(self, name: str) -> int | None:
         index = self._ids.get(name)
@@ -172,7 +178,8 @@ class SentencePiece:
             raise ShapeError(f"SentencePiece: {option} must be False for a model without such a piece, got True")
         return asked
 
-    def _valid(self, where: str, token_id: int) -> int:
+    def valid_id(self, where: str, token_id: int) -> int:
+        """The id. Raises ShapeError, in the name of a call, for one that the vocabulary does not have."""
         if not 0 <= token_id < self.vocab_size:
             raise ShapeError(f"{where}: id must be one of {self.vocab_size} pieces, got {token_id}")
         return token_id
@@ -184,7 +191,7 @@ class SentencePiece:
             return int(piece[3:5], 16)
         if kind == PieceType.CONTROL:
             return ""
-        return self.model.unk_surface if kind == PieceType.UNKNOWN else piece.replace(SPACE_SYMBOL, " ")
+        return self.model.unk_surface if kind == PieceType.UNKNOWN else self._rules.surface(piece)
 
     def _spans(self, text: str, parse_special: bool) -> Iterable[tuple[bool, str, bool, bool]]:
         """Names of special pieces and the texts between: whether it is a name, and its word boundaries' places."""
@@ -206,95 +213,22 @@ class SentencePiece:
     def _pieces_of(self, text: str, first: bool, last: bool) -> list[tuple[str, int]]:
         """Pieces and ids. Unknown ones become bytes, or a run of them one."""
         out: list[tuple[str, int]] = []
-        unk_id, byte_ids = self.unk_id, self.model.byte_ids
-        after_unknown = False
-        for piece, index in self._segment(self._normalize(text, first=first, last=last)):
-            unknown = index == unk_id
-            if unknown and byte_ids:
-                out += [(self.pieces[byte_ids[byte]], byte_ids[byte]) for byte in piece.encode()]
-            elif unknown and after_unknown:
-                out[-1] = (out[-1][0] + piece, index)
-            else:
-                out.append((piece, index))
-            after_unknown = unknown
+        if not text:
+            return out
+        rules, unk_id, byte_ids = self._rules, self.unk_id, self.model.byte_ids
+        normal = rules.normalize(text, first=first, last=last)
+        for stretch in rules.stretches(normal, first=first, last=last):
+            after_unknown = False
+            for piece, index in rules.cut(stretch):
+                unknown = index == unk_id
+                if unknown and byte_ids:
+                    out += [(self.pieces[byte_ids[byte]], byte_ids[byte]) for byte in piece.encode()]
+                elif unknown and after_unknown:
+                    out[-1] = (out[-1][0] + piece, index)
+                else:
+                    out.append((piece, index))
+                after_unknown = unknown
         return out
-
-
-class IdDecoder:
-    """Ids in, whole characters out; made by `SentencePiece.id_decoder`."""
-
-    def __init__(self, tokenizer: SentencePiece, surfaces: list[str | int], skip_special: bool) -> None:
-        self._tokenizer, self._surfaces, self._skip_special = tokenizer, surfaces, skip_special
-        spec = tokenizer.model.normalizer
-        self._strips = spec.add_dummy_prefix or spec.remove_extra_whitespaces
-        self._strips_all = spec.remove_extra_whitespaces
-        self._begin = self._strips
-        self._empty = True
-        self._pending = b""
-
-    def push(self, ids: Iterable[int]) -> str:
-        """The text that these ids complete; it may be empty. Raises ShapeError for no id."""
-        valid, pieces = self._tokenizer._valid, self._tokenizer.pieces
-        return "".join([self.put(index, pieces[valid("decode", index)]) for index in ids])
-
-    def finish(self) -> str:
-        """What is left after the last id: U+FFFD for each byte of an incomplete character. The decoder starts anew."""
-        rest = self._flushed()
-        self._begin, self._empty = self._strips, True
-        return rest
-
-    def put(self, index: int, piece: str) -> str:
-        """`push` for one piece that may not be the vocabulary's: then `index` is the unknown piece's."""
-        surface = self._surfaces[index] if index >= 0 else ""
-        if isinstance(surface, int):
-            self._pending += bytes([surface])
-            return self._noted(self._complete())
-        text = self._flushed()
-        if not self._empty:
-            self._begin = False
-        if index in self._tokenizer.special_ids:
-            return text if self._skip_special else text + self._noted(piece)
-        if index == self._tokenizer.unk_id and not self._skip_special:
-            return text + self._noted(piece)
-        boundary = self._begin and piece.startswith(SPACE_SYMBOL)
-        if index == self._tokenizer.unk_id:
-            own = index >= 0 and self._tokenizer.pieces[index] == piece
-            surface = surface if own else piece
-        elif boundary:
-            surface = surface[1:]
-        if boundary and not self._strips_all:
-            self._begin = False
-        return text + self._noted(surface)
-
-    def _noted(self, text: str) -> str:
-        self._empty = self._empty and not text
-        return text
-
-    def _complete(self) -> str:
-        """Takes from the pending bytes what later ones cannot change."""
-        out = ""
-        while self._pending:
-            try:
-                out += self._pending.decode()
-                self._pending = b""
-            except UnicodeDecodeError as e:
-                out += self._pending[: e.start].decode()
-                self._pending = self._pending[e.start :]
-                if e.reason == "unexpected end of data":
-                    break
-                out += "\ufffd"
-                self._pending = self._pending[1:]
-        return out
-
-    def _flushed(self) -> str:
-        """The pending bytes, which no id completes any more."""
-        out = ""
-        while self._pending:
-            out += self._complete()
-            if self._pending:
-                out += "\ufffd"
-                self._pending = self._pending[1:]
-        return self._noted(out)
 
 
 def _checked(text: str) -> str:
