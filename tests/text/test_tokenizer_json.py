@@ -13,7 +13,7 @@ from webxpu.errors import FormatError, Unsupported
 from webxpu.text.gguf_tokenizer import tokenizer_json
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.pieces import piece_decoder
-from webxpu.text.tokenizer_json import first_added
+from webxpu.text.tokenizer_json import added_around
 
 ADDED_AS_IT_IS = {"single_word": False, "lstrip": False, "rstrip": False}
 
@@ -227,6 +227,6 @@ def test_a_broken_step_of_a_decoder_is_named(decoder: dict, message: str) -> Non
 
 def test_a_post_processor_that_puts_no_token_first_adds_none() -> None:
     for single in ([], [1], [{"Sequence": {"id": "A"}}], [{"SpecialToken": 5}]):
-        assert first_added({"post_processor": {"type": "TemplateProcessing", "single": single}}) is None
+        assert added_around({"post_processor": {"type": "TemplateProcessing", "single": single}})[0] is None
     with pytest.raises(FormatError, match=r"single of the step TemplateProcessing must be a list, got 'None'$"):
-        first_added({"post_processor": {"type": "TemplateProcessing"}})
+        added_around({"post_processor": {"type": "TemplateProcessing"}})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webxpu.errors import ShapeError, Unsupported
 from webxpu.llm.reader import Reader
+from webxpu.text.checks import checked_text
 from webxpu.text.shield import Shield, texts_of
 from webxpu.text.stops import StopStrings
 from webxpu.text.stream import TextStream
@@ -164,4 +165,7 @@ def _checked(messages: Any) -> list[dict[str, Any]]:
     for place, message in enumerate(messages):
         if not isinstance(message, Mapping) or not all(isinstance(message.get(k), str) for k in ("role", "content")):
             raise ShapeError(f"chat: message {place} must have a role and a content, both text, got {message!r}")
+        for key, value in message.items():
+            for text in texts_of(value):
+                checked_text(text, f"chat: {key} of message {place}")
     return [dict(message) for message in messages]

@@ -58,6 +58,11 @@ def adds_bos(metadata: Mapping[str, Any]) -> bool:
     return metadata_value(metadata, "tokenizer.ggml.add_bos_token", bool, usual)
 
 
+def adds_eos(metadata: Mapping[str, Any]) -> bool:
+    """Whether a text ends with an end-of-text token."""
+    return metadata_value(metadata, "tokenizer.ggml.add_eos_token", bool, False)
+
+
 def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The tokenizer as a tokenizer.json, the same for the Rust and the JavaScript library.
 
@@ -147,10 +152,7 @@ def _byte_level() -> dict[str, Any]:
 
 def _post_processor(metadata: Mapping[str, Any], pieces: list[str]) -> dict[str, Any] | None:
     """Adds the tokens that the file wants around a text, when asked for."""
-    wanted = {
-        "bos": adds_bos(metadata),
-        "eos": metadata_value(metadata, "tokenizer.ggml.add_eos_token", bool, False),
-    }
+    wanted = {"bos": adds_bos(metadata), "eos": adds_eos(metadata)}
     ids = {}
     for name in (name for name, add in wanted.items() if add):
         index = token_id(metadata, f"{name}_token_id", len(pieces))

@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from webxpu.errors import FormatError, ShapeError, Unsupported
 from webxpu.text import gguf_tokenizer
+from webxpu.text.checks import checked_text
 from webxpu.text.pieces import BYTE_OF_CHARACTER, piece_decoder
 from webxpu.text.stream import TextStream
-from webxpu.text.tokenizer_json import check_form, first_added
+from webxpu.text.tokenizer_json import added_around, check_form, unknown_piece
 
 # Special tokens that end a turn in some family of models; files often name only the one that ends a text.
 TURN_ENDS = frozenset(
@@ -38,14 +40,23 @@ class Tokenizer:
 
     vocab_size   ids are below it
     special_ids  ids of control tokens, which `decode` leaves out unless told otherwise
-    bos_id       the token that begins a text, or None
+    bos_id, pad_id   the token that begins a text, the one that fills rows; or None
     eos_ids      every token that ends a text or a turn, the file's own first
-    add_bos      whether `add_special` puts bos_id first
+    unk_id       the unknown token, or -1
+    add_bos, add_eos     whether `add_special` puts bos_id first, one of eos_ids last
     special_names   control tokens by name, but for names of one character that may be its only token
     """
 
     def __init__(
-        self, tokenizer_json: Mapping[str, Any], *, bos_id: int | None, eos_ids: Iterable[int], add_bos: bool
+        self,
+        tokenizer_json: Mapping[str, Any],
+        *,
+        bos_id: int | None,
+        eos_ids: Iterable[int],
+        add_bos: bool,
+        add_eos: bool = False,
+        unk_id: int = -1,
+        pad_id: int | None = None,
     ) -> None:
         self._json = {"normalizer": None, "pre_tokenizer": None, "post_processor": None, **tokenizer_json}
         self._encode = _backend(self._json)  # first, because it checks the form of the whole
@@ -59,10 +70,10 @@ class Tokenizer:
         self._bytes: dict[int, bytes] = {}
         self.vocab_size = len(self._pieces)
         self.special_ids = frozenset(t["id"] for t in self._json["added_tokens"] if t["special"])
-        self.bos_id = bos_id
+        self.bos_id, self.pad_id, self.unk_id = bos_id, pad_id, unk_id
         ends = (index for index in sorted(self.special_ids) if self._added[index] in TURN_ENDS)
         self.eos_ids = tuple(dict.fromkeys((*eos_ids, *ends)))
-        self.add_bos = add_bos
+        self.add_bos, self.add_eos = add_bos, add_eos
         self.special_names = {self._added[i]: i for i in self.special_ids if _can_be_text(self._added[i])}
         self._encode_plain: _Encode | None = None
         self._encode_marked: _Encode | None = None
@@ -72,26 +83,33 @@ class Tokenizer:
         """From a GGUF file's metadata. Raises FormatError, and Unsupported for a kind of tokenizer not known here."""
         described = gguf_tokenizer.tokenizer_json(metadata)
         size = len(gguf_tokenizer.token_pieces(metadata))
+        roles = ("bos_token_id", "unknown_token_id", "padding_token_id")
+        bos_id, unk_id, pad_id = (gguf_tokenizer.token_id(metadata, role, size) for role in roles)
         return cls(
             described,
-            bos_id=gguf_tokenizer.token_id(metadata, "bos_token_id", size),
+            bos_id=bos_id,
             eos_ids=gguf_tokenizer.eos_ids(metadata, size),
             add_bos=gguf_tokenizer.adds_bos(metadata),
+            add_eos=gguf_tokenizer.adds_eos(metadata),
+            unk_id=-1 if unk_id is None else unk_id,
+            pad_id=pad_id,
         )
 
     @classmethod
     def from_json(cls, tokenizer_json: str | Mapping[str, Any], config: str | Mapping[str, Any] = "{}") -> Tokenizer:
-        """From a tokenizer.json and, for the tokens that begin and end a text, its tokenizer_config.json."""
+        """From a tokenizer.json and, for the tokens that have a role, its tokenizer_config.json."""
         described = _parsed("tokenizer.json", tokenizer_json)
         check_form(described)
         settings = _parsed("tokenizer_config.json", config)
         made = cls(described, bos_id=None, eos_ids=(), add_bos=False)
-        ids = {piece: index for index, piece in enumerate(made._pieces) if piece is not None}
-        made.bos_id, eos = (ids.get(_content(settings.get(key))) for key in ("bos_token", "eos_token"))
+        ids, roles = made._ids, ("bos_token", "eos_token", "pad_token")
+        made.bos_id, eos, made.pad_id = (ids.get(_content(settings.get(role))) for role in roles)
+        made.unk_id = ids.get(unknown_piece(described) or _content(settings.get("unk_token")), -1)
         if eos is not None:
             made.eos_ids = tuple(dict.fromkeys((eos, *made.eos_ids)))
-        first = first_added(described)
+        first, last = added_around(described)
         made.add_bos = made.bos_id is not None and first is not None and ids.get(first) == made.bos_id
+        made.add_eos = last is not None and ids.get(last) in made.eos_ids
         return made
 
     def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
@@ -99,8 +117,9 @@ class Tokenizer:
 
         add_special    puts the tokens around it that the model wants (often none)
         parse_special  a control token's name in the text is that token; else it is text like any other
+        Raises ShapeError for a lone surrogate.
         """
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # lone surrogates have no UTF-8
+        checked_text(text)
         if parse_special:
             return self._encode(text, add_special)
         if self._encode_plain is None:
@@ -108,19 +127,26 @@ class Tokenizer:
         return self._encode_plain(text, add_special)
 
     def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
-        """Ids of texts with control tokens between them, as one text would be: names in the texts are no tokens."""
+        """Ids of texts with control tokens between them, as one text would be: names in the texts are no tokens.
+        Raises ShapeError for a lone surrogate."""
         if self._encode_marked is None:
             self._encode_marked = _backend(_renamed_special(self._json))
-        text = "".join(_mark(p) if isinstance(p, int) else p.replace(_MARK, "\ufffd") for p in parts)
-        return self._encode_marked(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), False)
+        texts = (_mark(p) if isinstance(p, int) else checked_text(p).replace(_MARK, "\ufffd") for p in parts)
+        return self._encode_marked("".join(texts), False)
+
+    def id_to_piece(self, token_id: int) -> str:
+        """The token as the vocabulary spells it. Raises ShapeError for no id."""
+        return self._piece("id_to_piece", token_id)
+
+    def piece_to_id(self, piece: str) -> int:
+        """The id of a token as the vocabulary spells it, or that of the unknown one."""
+        return self._ids.get(piece, self.unk_id)
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token stands for; a control token's are its name. Raises ShapeError for no id."""
         found = self._bytes.get(token_id)
         if found is None:
-            piece = self._pieces[token_id] if 0 <= token_id < self.vocab_size else None
-            if piece is None:
-                raise ShapeError(f"token_bytes: id must be one of {self.vocab_size} tokens, got {token_id}")
+            piece = self._piece("token_bytes", token_id)
             found = piece.encode() if token_id in self._added else self._piece_bytes(piece)
             self._bytes[token_id] = found
         return found
@@ -139,6 +165,16 @@ class Tokenizer:
         """The text of ids. Bytes that are no UTF-8 become U+FFFD."""
         stream = TextStream(self, skip_special=skip_special)
         return stream.push(ids) + stream.finish()
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {piece: index for index, piece in enumerate(self._pieces) if piece is not None}
+
+    def _piece(self, where: str, token_id: int) -> str:
+        piece = self._pieces[token_id] if 0 <= token_id < self.vocab_size else None
+        if piece is None:
+            raise ShapeError(f"{where}: id must be one of {self.vocab_size} tokens, got {token_id}")
+        return piece
 
 
 def _backend(tokenizer_json: Mapping[str, Any]) -> _Encode:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from webxpu.errors import ShapeError
 from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
+from webxpu.text.checks import checked_text
 from webxpu.text.hf_tokenizer import TURN_ENDS
 from webxpu.text.sentencepiece_normalizer import Symbols
 from webxpu.text.sentencepiece_rules import Decoder, ModelRules, Rules
@@ -112,7 +113,7 @@ class SentencePiece:
             if isinstance(part, int):
                 ids.append(part)
             else:
-                ids += [n for _, n in self._pieces_of(_checked(part), every or i == 0, every or i == final)]
+                ids += [n for _, n in self._pieces_of(checked_text(part), every or i == 0, every or i == final)]
         return ids
 
     def encode_pieces(self, text: str, *, parse_special: bool = False) -> list[str]:
@@ -124,7 +125,7 @@ class SentencePiece:
 
     def normalize(self, text: str) -> str:
         """The text as it is cut. Raises ShapeError for a lone surrogate."""
-        return self._rules.normalize(_checked(text), first=True, last=True) if text else ""
+        return self._rules.normalize(checked_text(text), first=True, last=True) if text else ""
 
     def id_to_piece(self, token_id: int) -> str:
         """The piece. Raises ShapeError for no id."""
@@ -195,7 +196,7 @@ class SentencePiece:
 
     def _spans(self, text: str, parse_special: bool) -> Iterable[tuple[bool, str, bool, bool]]:
         """Names of special pieces and the texts between: whether it is a name, and its word boundaries' places."""
-        _checked(text)
+        checked_text(text)
         if not parse_special:
             return [(False, text, True, True)]
         spans: list[tuple[bool, str]] = []
@@ -229,13 +230,3 @@ class SentencePiece:
                     out.append((piece, index))
                 after_unknown = unknown
         return out
-
-
-def _checked(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as e:
-        raise ShapeError(
-            f"encode: text must have no lone surrogates, which have no UTF-8, got {text[e.start]!r} at {e.start}"
-        ) from e
-    return text

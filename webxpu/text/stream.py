@@ -8,9 +8,10 @@ from typing import Protocol, runtime_checkable
 
 
 class _Vocabulary(Protocol):
-    special_ids: frozenset[int]
-    strip_left: int
-
+    @property
+    def special_ids(self) -> frozenset[int]: ...
+    @property
+    def strip_left(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
 
 

@@ -50,16 +50,31 @@ def setting(step: Mapping[str, Any], key: str, kind: type, usual: Any = None) ->
     return value
 
 
-def first_added(described: Mapping[str, Any]) -> str | None:
-    """The token that the post-processor puts first, or None."""
+def added_around(described: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The tokens that the post-processor puts first and last, or None."""
     for step in steps_of(described, "post_processor"):
-        if step["type"] != "TemplateProcessing":
-            continue
-        parts = setting(step, "single", list)
-        token = parts[0].get("SpecialToken") if parts and isinstance(parts[0], Mapping) else None
-        if isinstance(token, Mapping):
-            return str(token.get("id"))
-    return None
+        if step["type"] == "TemplateProcessing" and (parts := setting(step, "single", list)):
+            return _special_id(parts[0]), _special_id(parts[-1])
+    return None, None
+
+
+def unknown_piece(described: Mapping[str, Any]) -> str | None:
+    """The piece that stands for text which the vocabulary lacks, or None. Raises FormatError."""
+    model = described["model"]
+    found = model.get("unk_token")
+    if not isinstance(model["vocab"], Mapping):
+        index = model.get("unk_id")
+        if index is not None and not (type(index) is int and 0 <= index < len(model["vocab"])):
+            _refuse("model.unk_id", f"one of {len(model['vocab'])} pieces", index)
+        found = None if index is None else model["vocab"][index][0]
+    if found is not None and not isinstance(found, str):
+        _refuse("model.unk_token", "a text", found)
+    return found
+
+
+def _special_id(part: Any) -> str | None:
+    token = part.get("SpecialToken") if isinstance(part, Mapping) else None
+    return str(token.get("id")) if isinstance(token, Mapping) else None
 
 
 def _is_scored(entry: Any) -> bool:

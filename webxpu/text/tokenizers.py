@@ -1,10 +1,10 @@
-"""A model's tokenizer, whichever of two kinds it is of: the same interface for text to ids and back."""
+"""A model's tokenizer, whichever of two kinds it is of: one interface for text to ids and back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from webxpu.errors import Unsupported
 from webxpu.formats.gguf import metadata_value
@@ -14,7 +14,70 @@ from webxpu.text.gguf_pieces import MODEL_TYPES, sentencepiece_model
 from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 
-AnyTokenizer = Tokenizer | SentencePiece
+
+class AnyTokenizer(Protocol):
+    """Text to ids and back.
+
+    vocab_size      ids are below it; some of them may be no token
+    special_ids     control tokens, which `decode` leaves out unless told otherwise
+    special_names   control tokens (and the unknown one) by name, but for names that may be a character's only token
+    bos_id, pad_id  the token that begins a text, the one that fills rows; or None
+    eos_ids         every token that ends a text or a turn, the file's own first
+    unk_id          the unknown token, or -1
+    add_bos, add_eos     whether `add_special` puts the token that begins a text first, one that ends it last
+    strip_left      how many spaces the first word of a text loses where `token_bytes` are put together
+
+    `TextStream` decodes step by step with any of them.
+    """
+
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def special_ids(self) -> frozenset[int]: ...
+    @property
+    def special_names(self) -> Mapping[str, int]: ...
+    @property
+    def bos_id(self) -> int | None: ...
+    @property
+    def eos_ids(self) -> tuple[int, ...]: ...
+    @property
+    def unk_id(self) -> int: ...
+    @property
+    def pad_id(self) -> int | None: ...
+    @property
+    def add_bos(self) -> bool: ...
+    @property
+    def add_eos(self) -> bool: ...
+    @property
+    def strip_left(self) -> int: ...
+
+    def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
+        """Ids of a text.
+
+        add_special    puts the tokens around it that the model wants
+        parse_special  a control token's name in the text is that token; else it is text like any other
+        Raises ShapeError for a lone surrogate.
+        """
+
+    def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
+        """Ids of texts with control tokens between them, as one text would be: names in the texts are no tokens.
+        Raises ShapeError for a lone surrogate."""
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
+        """The text of ids. Bytes that are no UTF-8 become U+FFFD. Raises ShapeError for no id."""
+
+    def id_to_piece(self, token_id: int) -> str:
+        """The token as the vocabulary spells it. Raises ShapeError for no id."""
+
+    def piece_to_id(self, piece: str) -> int:
+        """The id of a token as the vocabulary spells it, or that of the unknown one."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token stands for inside a text; a control token's are its name. Raises ShapeError for no
+        id."""
+
+    def id_to_token(self, token_id: int) -> str | None:
+        """The text that an id alone stands for; None for a control token, for part of a character, and for no id."""
 
 
 def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> AnyTokenizer:
