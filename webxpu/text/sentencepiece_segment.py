@@ -6,10 +6,11 @@ An id is the model's unk_id where the vocabulary has no such piece. Equal, tie b
 from __future__ import annotations
 
 import heapq
+import math
 import re
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from webxpu.errors import FormatError
@@ -19,7 +20,7 @@ from webxpu.text.sentencepiece_normalizer import SPACE_SYMBOL, Symbols
 Segment = Callable[[str], list[tuple[str, int]]]
 
 # What a character without a piece costs more than the least likely piece.
-_UNKNOWN_PENALTY = 10.0
+UNKNOWN_PENALTY = 10.0
 # Beyond it a path's score is set to zero, and those after it by as much, so that float32 stays fine enough.
 _MAX_SCORE = 100_000.0
 # Merges that are undone inside each other.
@@ -30,7 +31,7 @@ _WORD = re.compile(f"{SPACE_SYMBOL}[^{SPACE_SYMBOL}]*|[^{SPACE_SYMBOL}]+")
 def segmenter(model: SentencePieceModel) -> Segment:
     """The way in which the model cuts."""
     if model.model_type == ModelType.UNIGRAM:
-        return Unigram(model)
+        return _unigram(model)
     if model.model_type == ModelType.BPE:
         return Bpe(model)
     return Whole(model)
@@ -57,35 +58,44 @@ def _float32(value: float) -> float:
     return array("f", [value])[0]
 
 
-class Unigram:
-    """UNIGRAM: the path of the highest sum of scores, in float32; of equal ones the first found."""
+def _unigram(model: SentencePieceModel) -> Unigram:
+    """Unknown characters cost more than the least likely piece of the kind NORMAL."""
+    lowest = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]  # the largest float32
+    matched = [(i, p) for i, p in enumerate(model.pieces) if p.type in MATCHED and p.text != "\0"]
+    if not matched:
+        raise FormatError(f"{model.name}: a unigram model must have pieces that texts can match, got none")
+    scored: list[tuple[str, float, int]] = []
+    for index, piece in matched:
+        if piece.type == PieceType.NORMAL:
+            lowest = min(lowest, piece.score)
+            scored.append((piece.text, piece.score, index))
+        elif piece.type == PieceType.USER_DEFINED:
+            scored.append((piece.text, _float32(0.1 * (len(piece.text.encode()) - 1)), index))
+    return Unigram(scored, model.unk_id, _float32(lowest - UNKNOWN_PENALTY))
 
-    def __init__(self, model: SentencePieceModel) -> None:
-        self._unk_id = model.unk_id
+
+class Unigram:
+    """UNIGRAM: the path of the highest sum of scores, in float32; of equal ones the first found.
+
+    pieces     text, score and id; of equal texts the last counts
+    unk_id, unk_score   of a character that no piece stands for alone
+    exact      sums are float64 and never set back to zero, as in Hugging Face's `tokenizers`
+    """
+
+    def __init__(
+        self, pieces: Iterable[tuple[str, float, int]], unk_id: int, unk_score: float, *, exact: bool = False
+    ) -> None:
+        self._unk_id, self._unk_score = unk_id, unk_score
         # A node is a dict from a character to the next node; under "" it has the piece that ends there.
         self._root: dict[str, Any] = {}
-        lowest = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]  # the largest float32
-        count = 0
         self._longest = 1
-        for index, piece in enumerate(model.pieces):
-            if piece.type not in MATCHED or piece.text == "\0":
-                continue
-            count += 1
-            score = piece.score
-            if piece.type == PieceType.NORMAL:
-                lowest = min(lowest, score)
-            elif piece.type == PieceType.UNUSED:
-                continue
-            else:
-                score = _float32(0.1 * (len(piece.text.encode()) - 1))
-            self._longest = max(self._longest, len(piece.text))
+        self._typecode, self._max_score = ("d", math.inf) if exact else ("f", _MAX_SCORE)
+        for text, score, index in pieces:
+            self._longest = max(self._longest, len(text))
             node = self._root
-            for character in piece.text:
+            for character in text:
                 node = node.setdefault(character, {})
             node[""] = (score, index)
-        if not count:
-            raise FormatError(f"{model.name}: a unigram model must have pieces that texts can match, got none")
-        self._unk_score = _float32(lowest - _UNKNOWN_PENALTY)
 
     def __call__(self, text: str) -> list[tuple[str, int]]:
         starts, ids = self._paths(text)
@@ -101,13 +111,14 @@ class Unigram:
     def _paths(self, text: str) -> tuple[list[int], list[int]]:
         """For each end in the text: where the last piece of the best path to it begins, and its id."""
         size = len(text)
-        best = array("f", [-float("inf")]) * (size + 1)  # storing rounds a sum to float32
+        best = array(self._typecode, [-math.inf]) * (size + 1)  # storing rounds a sum to float32
         best[0] = 0.0
         starts, ids = [0] * (size + 1), [self._unk_id] * (size + 1)
         root, unk_score, unk_id = self._root, self._unk_score, self._unk_id
+        max_score = self._max_score
         for start in range(size):
             here = best[start]
-            if not -_MAX_SCORE <= here <= _MAX_SCORE:
+            if not -max_score <= here <= max_score:
                 for end in range(start, min(start + self._longest, size) + 1):
                     best[end] -= here
                 here = 0.0
