@@ -15,10 +15,11 @@ from tests.llm import tiny, tiny_hf
 from tests.llm.numpy_device import numpy_engine
 from tests.llm.one_bit_files import parts, write_bitgpu
 from webxpu.formats.tensor_info import TensorInfo
-from webxpu.host.convert import LocalBridge, convert
+from webxpu.host.convert import convert
 from webxpu.host.serve import Server
 from webxpu.llm.checkpoint import open_checkpoint
 from webxpu.llm.generate import Generation
+from webxpu.llm.local_files import LocalBridge
 from webxpu.llm.sampler import Sampling
 from webxpu.llm.weights import read_arrays
 from webxpu.quant.ggml import Blocks, dequantize

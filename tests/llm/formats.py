@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from webxpu.formats.tensor_info import TensorInfo
-from webxpu.host.convert import LocalBridge, convert
+from webxpu.host.convert import convert
 from webxpu.host.fetch import fetch
 from webxpu.llm.checkpoint import open_checkpoint
 from webxpu.llm.config import Config
+from webxpu.llm.local_files import LocalBridge
 from webxpu.llm.weights import read_arrays
 
 FORMATS = ("own", "q8", "q4g128", "q1_0")

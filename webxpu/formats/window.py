@@ -18,6 +18,7 @@ FIRST_READ_BYTES = 256 * 1024
 MAX_HEADER_BYTES = 64 * 1024 * 1024
 MAX_NAME_BYTES = 65_535
 _QUOTED_BYTES = 16
+_HEAD_BYTES = 64
 
 _T = TypeVar("_T")
 
@@ -132,3 +133,15 @@ async def read_whole(read_range: ReadRange, name: str, most_bytes: int) -> bytes
     if size is not None and len(data) < size:
         raise FormatError(f"{name}: must be complete, to byte {size}, got {len(data)} bytes")
     return data
+
+
+async def begun(read_range: ReadRange) -> tuple[ReadRange, bytes]:
+    """A reader that has the file's beginning already, and the first bytes of it, which tell what it is."""
+    begin, size = await read_range(0, FIRST_READ_BYTES)
+
+    async def read(start: int, nbytes: int) -> tuple[bytes, int | None]:
+        if start + nbytes <= len(begin) or len(begin) < FIRST_READ_BYTES:
+            return begin[start : start + nbytes], size if len(begin) == FIRST_READ_BYTES else len(begin)
+        return await read_range(start, nbytes)
+
+    return read, begin[:_HEAD_BYTES]

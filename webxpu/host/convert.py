@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from webxpu.errors import FetchError
 from webxpu.formats.converted import (
     ALIGNMENT_BYTES,
     CHUNK_BYTES,
@@ -33,12 +32,12 @@ from webxpu.formats.converted import (
 )
 from webxpu.formats.gguf import read_gguf_header, without_tensors
 from webxpu.formats.tensor_info import TensorInfo
-from webxpu.gpu.seam import Bridge
 from webxpu.host import exits
 from webxpu.host.exits import BadModel, UsageError
 from webxpu.host.hashed_file import HashedFile
 from webxpu.host.progress import download_bars
 from webxpu.llm.checkpoint import Checkpoint, open_checkpoint
+from webxpu.llm.local_files import LocalBridge, as_bridge, local_source
 from webxpu.llm.source import Source
 from webxpu.quant.floats import F32
 from webxpu.quant.ggml import BLOCK_TYPES, Blocks, dequantize
@@ -107,7 +106,7 @@ def convert(
     if folder.exists() and not _replaceable(folder):
         raise UsageError(f"{folder} is no checkpoint of webxpu, so it is not replaced")
     bridge = LocalBridge()
-    checkpoint = asyncio.run(open_checkpoint(_source(source), _seam(bridge)))
+    checkpoint = asyncio.run(open_checkpoint(_source(source), as_bridge(bridge)))
     if checkpoint.form == "converted":
         raise UsageError(f"{source} is converted already; convert what it was made from")
     if checkpoint.form not in ("gguf", "safetensors"):
@@ -137,10 +136,10 @@ def _replaceable(folder: Path) -> bool:
     return names <= {MANIFEST_NAME, *manifest["files"]}
 
 
-def _source(path: Path) -> str:
+def _source(path: Path) -> Source:
     if not path.exists():
         raise BadModel(f"no file or folder {path}")
-    return f"file:{path.absolute()}{'/' if path.is_dir() else ''}"
+    return local_source(path)
 
 
 def _move(made: Path, folder: Path) -> None:
@@ -156,30 +155,6 @@ def _move(made: Path, folder: Path) -> None:
             old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-
-class LocalBridge:
-    """Files of this machine as the bridge reads those of a browser."""
-
-    async def fetch_range(self, source: Mapping[str, Any], start: int, nbytes: int) -> dict[str, Any]:
-        path = Path(source["file"])
-        if not path.is_file():
-            error = FetchError(f"no file {path}")
-            error.missing = True
-            raise error
-        return {"bytes": self.read(path, start, nbytes), "total": path.stat().st_size, "etag": None}
-
-    def read(self, path: Path, start: int, nbytes: int) -> bytes:
-        with path.open("rb") as file:
-            file.seek(start)
-            return file.read(nbytes)
-
-
-def _seam(bridge: LocalBridge) -> Bridge:
-    """All that opening a checkpoint asks of a bridge is ranges."""
-    seam: Any = bridge
-    opened: Bridge = seam
-    return opened
 
 
 class _Conversion:
@@ -290,7 +265,7 @@ class _Conversion:
                 "config": json.loads(found["config.json"]),
                 "generation": None if generation is None else json.loads(generation),
             }
-        reader = Source("file", str(path)).reader(_seam(self.bridge))
+        reader = Source("file", str(path)).reader(as_bridge(self.bridge))
         header = asyncio.run(read_gguf_header(reader, name=path.name))
         head = self.bridge.read(path, 0, header.metadata_bytes)
         files[METADATA_NAME] = self._copied(METADATA_NAME, without_tensors(head))

@@ -16,7 +16,7 @@ from webxpu.formats.converted import MANIFEST_NAME, ChunkHashes, is_manifest
 from webxpu.formats.gguf import Gguf, read_gguf
 from webxpu.formats.onnx_one_bit import looks_like_onnx
 from webxpu.formats.tensor_info import TensorInfo
-from webxpu.formats.window import FIRST_READ_BYTES, ReadRange
+from webxpu.formats.window import ReadRange, begun
 from webxpu.gpu.seam import Bridge
 from webxpu.llm import models
 from webxpu.llm.config import Config, architecture_of, config_from_gguf
@@ -82,7 +82,7 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
         if values is not None:
             return await hf_checkpoint.open_folder(files, values)
         raise files.incomplete("a config.json or a manifest.json")
-    reader, head = await _begun(where.reader(bridge))
+    reader, head = await begun(where.reader(bridge))
     if head.lstrip()[:1] == b"{":
         values = await files.find_json(where.name)
         if values is not None and is_manifest(values):
@@ -104,18 +104,6 @@ async def open_checkpoint(source: str | Source, bridge: Bridge) -> Checkpoint:
         return reader if name == where.name else where.sibling(name).reader(bridge)
 
     return open_gguf(header, where, await rope_factors(header.tensors, part))
-
-
-async def _begun(read_range: ReadRange) -> tuple[ReadRange, bytes]:
-    """A reader that has the file's beginning already, and what that is."""
-    begin, size = await read_range(0, FIRST_READ_BYTES)
-
-    async def read(start: int, nbytes: int) -> tuple[bytes, int | None]:
-        if start + nbytes <= len(begin) or len(begin) < FIRST_READ_BYTES:
-            return begin[start : start + nbytes], size if len(begin) == FIRST_READ_BYTES else len(begin)
-        return await read_range(start, nbytes)
-
-    return read, begin[:64]
 
 
 def open_gguf(
