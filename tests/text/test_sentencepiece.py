@@ -139,6 +139,17 @@ def test_special_pieces_are_added_when_they_were_asked_for():
             SentencePiece.from_bytes(model([("<unk>", 0.0, UNKNOWN), ("a", 0.0, NORMAL)]), **{option: True})
 
 
+def test_a_text_may_be_turned_round_between_what_stands_around_it():
+    tokenizer = small(add_bos=True, add_eos=True)
+    assert tokenizer.encode("a xaa", reverse=True) == [4, 4, 0, 5, 6]
+    assert tokenizer.encode("a xaa", add_special=True, reverse=True) == [1, 4, 4, 0, 5, 6, 2]
+    asked = {"add_special": True, "reverse": True}
+    assert tokenizer.encode_pieces("a xaa", **asked) == ["<s>", "a", "a", "x", "\u2581", "\u2581a", "</s>"]
+    assert tokenizer.encode_pieces("axya", emit_unk_piece=True) == ["\u2581a", "<unk>", "a"]
+    assert tokenizer.encode_pieces("a<s>a", emit_unk_piece=True) == ["\u2581a", "<s>", "a"]  # a piece, though no text's
+    assert tokenizer.encode_pieces("axy<s>", parse_special=True) == ["\u2581a", "xy", "<s>"]
+
+
 def test_names_of_the_special_pieces_come_from_the_file():
     pieces = [
         ("[U]", 0.0, UNKNOWN),

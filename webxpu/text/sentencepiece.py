@@ -18,6 +18,8 @@ from webxpu.text.sentencepiece_rules import Decoder, ModelRules, Rules
 class SentencePiece:
     """A SentencePiece model as a tokenizer; `TextStream` decodes with it too.
 
+    What only training asks for, drawn and n-best ways to cut a text, is not here; nor are offsets into the text.
+
     vocab_size   ids are below it
     special_ids  ids of control pieces, which `decode` leaves out unless told otherwise
     unk_id       the unknown piece, or -1
@@ -76,12 +78,15 @@ class SentencePiece:
         model = read_sentencepiece_model(data, name)
         return cls(model, add_bos=add_bos, add_eos=add_eos, prefix_every_span=prefix_every_span)
 
-    def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
+    def encode(
+        self, text: str, *, add_special: bool = False, parse_special: bool = True, reverse: bool = False
+    ) -> list[int]:
         """Ids of a text.
 
         add_special    puts the pieces around it that were asked for when the tokenizer was made
         parse_special  a control piece's name in the text is that piece, and the spans between are texts of their own;
                        False is what sentencepiece does: it is text like any other
+        reverse        the text's ids from the last to the first; what stands around them stays where it is
         Raises ShapeError for a lone surrogate.
         """
         ids: list[int] = []
@@ -90,12 +95,9 @@ class SentencePiece:
                 ids.append(self._ids[span])
             else:
                 ids += [index for _, index in self._pieces_of(span, first, last)]
-        if not add_special:
-            return ids
-        before, after = self._rules.around or (
-            (self.bos_id,) if self.add_bos and self.bos_id is not None else (),
-            self.eos_ids[:1] if self.add_eos else (),
-        )
+        if reverse:
+            ids.reverse()
+        before, after = self._around() if add_special else ((), ())
         return [*before, *ids, *after]
 
     @property
@@ -116,12 +118,28 @@ class SentencePiece:
                 ids += [n for _, n in self._pieces_of(checked_text(part), every or i == 0, every or i == final)]
         return ids
 
-    def encode_pieces(self, text: str, *, parse_special: bool = False) -> list[str]:
-        """The pieces of a text; an unknown one is the text that it stands for."""
+    def encode_pieces(
+        self,
+        text: str,
+        *,
+        add_special: bool = False,
+        parse_special: bool = False,
+        reverse: bool = False,
+        emit_unk_piece: bool = False,
+    ) -> list[str]:
+        """The pieces of a text, with the options of `encode`.
+
+        emit_unk_piece   the unknown piece's name in place of a text that is no piece of the vocabulary
+        """
         pieces: list[str] = []
         for is_name, span, first, last in self._spans(text, parse_special):
             pieces += [span] if is_name else [piece for piece, _ in self._pieces_of(span, first, last)]
-        return pieces
+        if emit_unk_piece and self.unk_id >= 0:
+            pieces = [self.pieces[self.piece_to_id(piece)] for piece in pieces]
+        if reverse:
+            pieces.reverse()
+        before, after = self._around() if add_special else ((), ())
+        return [*(self.pieces[i] for i in before), *pieces, *(self.pieces[i] for i in after)]
 
     def normalize(self, text: str) -> str:
         """The text as it is cut. Raises ShapeError for a lone surrogate."""
@@ -169,6 +187,13 @@ class SentencePiece:
     def id_decoder(self, *, skip_special: bool = True) -> Decoder:
         """A decoder that takes ids as they come."""
         return self._rules.decoder(self, skip_special=skip_special)
+
+    def _around(self) -> tuple[Sequence[int], Sequence[int]]:
+        """What `add_special` puts before a text and after it."""
+        return self._rules.around or (
+            (self.bos_id,) if self.add_bos and self.bos_id is not None else (),
+            self.eos_ids[:1] if self.add_eos else (),
+        )
 
     def _control(self, name: str) -> int | None:
         index = self._ids.get(name)
