@@ -12,6 +12,7 @@
 
 ops, Blocks, Tensor, open_device, check    operations, quantised weights, and the GPU that they run on
 load, Model, Sequence, Chat                language models, their conversations, and text in and out of them
+load_tokenizer                             a tokenizer without its model
 Sampling, HostSampler, Dry                 how tokens are chosen: options, on the host, and a penalty on repetitions
 cached, forget                             model files that are kept in the browser
 errors                                     everything that is raised on purpose
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from webxpu.self_check import check as check
     from webxpu.stored import cached as cached
     from webxpu.stored import forget as forget
+    from webxpu.text.loading import load_tokenizer as load_tokenizer
 
 _MODULES = ("errors", "ops")
 _HOMES = {
@@ -55,6 +57,7 @@ _HOMES = {
     "check": "webxpu.self_check",
     "forget": "webxpu.stored",
     "load": "webxpu.llm.model",
+    "load_tokenizer": "webxpu.text.loading",
     "open_device": "webxpu.gpu.device",
 }
 
@@ -72,6 +75,7 @@ __all__ = [
     "errors",
     "forget",
     "load",
+    "load_tokenizer",
     "open_device",
     "ops",
 ]

@@ -45,6 +45,11 @@ async (sources) => {
 """
 
 
+async def start() -> None:
+    """Makes sure that there is a bridge, for calls that are no awaits. Raises Unsupported where it can't be."""
+    await _ready()
+
+
 async def open_device(options: Mapping[str, Any]) -> dict[str, Any]:
     await _ready()
     opening = _await("openDevice", json.dumps(dict(options)))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webxpu.errors import FormatError
+from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.safetensors import INDEX_NAME, Safetensors, read_safetensors, read_sharded
 from webxpu.formats.tensor_info import TensorInfo
 from webxpu.llm import models
-from webxpu.llm.checkpoint import Checkpoint, identity_of, unless_unknown
-from webxpu.llm.files import MAX_TOKENIZER_BYTES, Files
+from webxpu.llm.checkpoint import Checkpoint, identity_of
+from webxpu.llm.files import Files
 from webxpu.llm.hf_config import config_from_hf, model_tensors, names_of, vocab_of
-from webxpu.text.hf_tokenizer import Tokenizer
+from webxpu.text.loading import CONFIG_NAME, tokenizer_of
 from webxpu.text.template import ChatTemplate
-from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_model
+from webxpu.text.tokenizers import AnyTokenizer
 
 WEIGHTS_NAME = "model.safetensors"
 
@@ -78,18 +78,12 @@ class Text:
 
 async def read_text(files: Files) -> Text:
     """The tokenizer and the chat template of a folder; None for those that it lacks."""
-    settings = await files.find_json("tokenizer_config.json") or {}
-    described = await files.find("tokenizer.json", MAX_TOKENIZER_BYTES)
-    pieces = None if described else await files.find("tokenizer.model", MAX_TOKENIZER_BYTES)
-    tokenizer: AnyTokenizer | None
-    if described is not None:
-        text = _decoded(described, "tokenizer.json")
-        tokenizer, reason = unless_unknown(lambda: Tokenizer.from_json(text, settings))
-    elif pieces is not None:
-        data = pieces
-        tokenizer, reason = unless_unknown(lambda: tokenizer_from_model(data, settings))
-    else:
-        tokenizer, reason = None, "tokenizer: the folder has neither a tokenizer.json nor a tokenizer.model"
+    settings = await files.find_json(CONFIG_NAME) or {}
+    tokenizer, reason = None, "tokenizer: the folder has neither a tokenizer.json nor a tokenizer.model"
+    try:
+        tokenizer = await tokenizer_of(files, settings)
+    except Unsupported as e:
+        reason = str(e)
     return Text(tokenizer, reason, await _template(files, settings))
 
 
