@@ -39,8 +39,18 @@ _TEKKEN_NAME = "tekken.json"
 _QUOTED_BYTES = 16
 # What the JSON files of a model's folder have that say nothing of text themselves.
 _FOLDER_KEYS = frozenset(
-    ("model_type", "architectures", "weight_map", "tokenizer_class", "added_tokens_decoder", "add_bos_token")
-    + ("bos_token", "eos_token", "chat_template", "eos_token_id")
+    [
+        "add_bos_token",
+        "added_tokens_decoder",
+        "architectures",
+        "bos_token",
+        "chat_template",
+        "eos_token",
+        "eos_token_id",
+        "model_type",
+        "tokenizer_class",
+        "weight_map",
+    ]
 )
 _BYTES_NAME = "source"  # what messages call bytes
 
