@@ -6,6 +6,7 @@ Encoding is `tokenizers` in CPython, `@huggingface/tokenizers` in the browser, f
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -26,6 +27,9 @@ TURN_ENDS = frozenset(
 # writes must not end a turn or begin one.
 TURN_MARKS = TURN_ENDS | {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>"}
 
+# Markup by its form, with DeepSeek's wide bars.
+_MARKUP = re.compile("<[|\uff5c].+[|\uff5c]>")
+
 # No vocabulary comes near it; a file that claims more would only cost memory.
 MAX_VOCAB = 1 << 22
 
@@ -33,6 +37,11 @@ MAX_VOCAB = 1 << 22
 _MARK, _MARK_END = "\ufdd0", "\ufdd1"
 
 _Encode = Callable[[str, bool], list[int]]
+
+
+def is_mark(name: str) -> bool:
+    """Whether a token's name is markup of a chat: what a user writes is never that token, special or not."""
+    return name in TURN_MARKS or _MARKUP.fullmatch(name) is not None
 
 
 class Tokenizer:
@@ -44,7 +53,8 @@ class Tokenizer:
     eos_ids      every token that ends a text or a turn, the file's own first
     unk_id       the unknown token, or -1
     add_bos, add_eos     whether `add_special` puts bos_id first, one of eos_ids last
-    special_names   control tokens by name, but for names of one character that may be its only token
+    special_names   control tokens, and others that are marks of a chat by their form, by name, but for names of one
+                 character that may be its only token
     """
 
     def __init__(
@@ -74,7 +84,7 @@ class Tokenizer:
         ends = (index for index in sorted(self.special_ids) if self._added[index] in TURN_ENDS)
         self.eos_ids = tuple(dict.fromkeys((*eos_ids, *ends)))
         self.add_bos, self.add_eos = add_bos, add_eos
-        self.special_names = {self._added[i]: i for i in self.special_ids if _can_be_text(self._added[i])}
+        self.special_names = {t["content"]: t["id"] for t in self._json["added_tokens"] if _is_covered(t)}
         self._encode_plain: _Encode | None = None
         self._encode_marked: _Encode | None = None
 
@@ -231,9 +241,10 @@ def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     return {**tokenizer_json, "added_tokens": added}
 
 
-def _can_be_text(name: str) -> bool:
-    """Whether a control token's name can be spelled by other tokens: that of one character may be its only one."""
-    return bool(name) and name not in BYTE_OF_CHARACTER
+def _is_covered(token: Mapping[str, Any]) -> bool:
+    """Whether a token's name in what a user wrote is text. That of one character may be that character's only token."""
+    name = token["content"]
+    return (token["special"] or is_mark(name)) and bool(name) and name not in BYTE_OF_CHARACTER
 
 
 def _mark(token_id: int) -> str:
@@ -243,7 +254,7 @@ def _mark(token_id: int) -> str:
 def _renamed_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     """The same tokenizer, whose control tokens have names that no text has."""
     model, added = dict(tokenizer_json["model"]), tokenizer_json.get("added_tokens", ())
-    names = {t["content"]: _mark(t["id"]) for t in added if t["special"] and _can_be_text(t["content"])}
+    names = {t["content"]: _mark(t["id"]) for t in added if _is_covered(t)}
     if isinstance(model["vocab"], Mapping):
         model["vocab"] = {names.get(piece, piece): index for piece, index in model["vocab"].items()}
     else:

@@ -5,14 +5,23 @@ A model comes as the bytes of its file; nothing is looked up in other files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from webxpu.errors import ShapeError
-from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
+from webxpu.formats.sentencepiece_model import Piece, PieceType, SentencePieceModel, read_sentencepiece_model
+from webxpu.text.added_tokens import AddedToken, Names, checked_added, marked, renamed
 from webxpu.text.checks import checked_text
-from webxpu.text.hf_tokenizer import TURN_ENDS
-from webxpu.text.sentencepiece_normalizer import Symbols
+from webxpu.text.hf_tokenizer import TURN_ENDS, is_mark
 from webxpu.text.sentencepiece_rules import Decoder, ModelRules, Rules
+
+_FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)
+_NAMED = (*_FOUND, PieceType.BYTE)
+# Which names are tokens in a text: all, without special ones, or as in a text that somebody wrote in a chat.
+_WHICH: dict[str, Callable[[AddedToken], bool]] = {
+    "all": lambda token: bool(token.content),
+    "plain": lambda token: not token.special,
+    "parts": lambda token: not token.special and not is_mark(token.content),
+}
 
 
 class SentencePiece:
@@ -20,49 +29,73 @@ class SentencePiece:
 
     What only training asks for, drawn and n-best ways to cut a text, is not here; nor are offsets into the text.
 
-    vocab_size   ids are below it
-    special_ids  ids of control pieces, which `decode` leaves out unless told otherwise
+    vocab_size   ids are below it; between added tokens there may be some that are none
+    special_ids  control pieces and special added tokens, which `decode` leaves out unless told otherwise
     unk_id       the unknown piece, or -1
     bos_id, pad_id   the piece that begins a text, the one that fills rows; or None
     eos_ids      every piece that ends a text or a turn, the file's own first
     add_bos, add_eos     whether `add_special` puts bos_id first, the first of eos_ids last. No model file says so:
                          Llama and Mistral want the first, T5 the second.
-    prefix_every_span    whether a span after a control piece's name gets the model's word boundary, as a text does
     surfaces     what each id adds inside a text: a byte as a number
+    literal_ids  ids that decode to their names, whatever is around them
 
+    added        tokens that the model lacks, or that it has under this name or another: then the new one counts. They
+                 decide for control pieces, too, whether they are special and what white space they take with them.
+    prefix_every_span    whether a span after an added token or a control piece's name gets the model's word boundary,
+                 as a text does
+    longest_first        how names are found, see `Splitter`
     rules        how texts become stretches that are cut, and ids text; None: as the model says
+
+    Raises ShapeError for added tokens that clash.
     """
 
     def __init__(
         self,
         model: SentencePieceModel,
         *,
+        added: Iterable[AddedToken] = (),
         add_bos: bool = False,
         add_eos: bool = False,
         prefix_every_span: bool = False,
+        longest_first: bool = False,
         rules: Rules | None = None,
     ) -> None:
         self.model = model
-        self.pieces = [piece.text for piece in model.pieces]
-        self._types = [piece.type for piece in model.pieces]
         # A name of a special piece hides a piece of the text that is spelled like it.
-        named = [
-            (p.type in (PieceType.CONTROL, PieceType.UNKNOWN, PieceType.BYTE), i) for i, p in enumerate(model.pieces)
-        ]
-        self._ids = {self.pieces[i]: i for _, i in sorted(named) if self.pieces[i] != "\0"}
-        self._rules: Rules = ModelRules(model) if rules is None else rules
-        self._names = Symbols(p.text for p in model.pieces if p.type in (PieceType.CONTROL, PieceType.UNKNOWN))
-        self.vocab_size = len(self.pieces)
-        self.special_ids = frozenset(i for i, kind in enumerate(self._types) if kind == PieceType.CONTROL)
+        named = sorted((p.type in _NAMED, i) for i, p in enumerate(model.pieces) if p.text != "\0")
+        self._ids = {model.pieces[i].text: i for _, i in named}
+        self.added = checked_added((marked(token) for token in added), self._ids)
+        own = renamed(model, self.added)
+        self._ids = {text: i for text, i in self._ids.items() if own.pieces[i].text == text}
+        self._ids |= {token.content: token.id for token in self.added}
+        size = len(own.pieces)
+        self.vocab_size = max((size, *(token.id + 1 for token in self.added)))
+        self.pieces = [*(piece.text for piece in own.pieces), *[""] * (self.vocab_size - size)]
+        for token in self.added:
+            self.pieces[token.id] = token.content
+        self._holes = frozenset(range(size, self.vocab_size)).difference(token.id for token in self.added)
+        self._rules: Rules = ModelRules(own) if rules is None else rules
         self.unk_id = model.unk_id
+        names = {i: AddedToken(i, p.text, special=True) for i, p in enumerate(own.pieces) if p.type in _FOUND}
+        names |= {token.id: token for token in self.added}
+        self._names = {
+            which: Names(filter(chosen, names.values()), self._rules.normalize, longest_first=longest_first)
+            for which, chosen in _WHICH.items()
+        }
+        self._by_id = names
+        self.special_ids = frozenset(i for i, token in names.items() if token.special and i != self.unk_id)
+        self.literal_ids = frozenset(names) - {self.unk_id}
         self.bos_id, eos_id, self.pad_id = (self._control(model.names[role]) for role in ("bos", "eos", "pad"))
         ends = (index for index in sorted(self.special_ids) if self.pieces[index] in TURN_ENDS)
         self.eos_ids = tuple(dict.fromkeys((*(() if eos_id is None else (eos_id,)), *ends)))
         self.add_bos = self._asked("add_bos", add_bos, self.bos_id is not None)
-        self.add_eos = self._asked("add_eos", add_eos, eos_id is not None)
-        self.prefix_every_span = prefix_every_span
+        self.add_eos = self._asked("add_eos", add_eos, bool(self.eos_ids))
+        self.prefix_every_span, self.longest_first = prefix_every_span, longest_first
         self.strip_left = 0  # `id_decoder` does it
-        self.surfaces = [self._surface(index) for index in range(self.vocab_size)]
+        surfaces = [self._surface(piece) for piece in own.pieces]
+        self.surfaces: list[str | int] = [*surfaces, *self.pieces[size:]]
+        for index in self.literal_ids:
+            self.surfaces[index] = self.pieces[index]
 
     @classmethod
     def from_bytes(
@@ -70,13 +103,14 @@ class SentencePiece:
         data: bytes,
         name: str = "tokenizer.model",
         *,
+        added: Iterable[AddedToken] = (),
         add_bos: bool = False,
         add_eos: bool = False,
         prefix_every_span: bool = False,
     ) -> SentencePiece:
         """From a file's bytes. Raises FormatError, and Unsupported for what is not known here."""
         model = read_sentencepiece_model(data, name)
-        return cls(model, add_bos=add_bos, add_eos=add_eos, prefix_every_span=prefix_every_span)
+        return cls(model, added=added, add_bos=add_bos, add_eos=add_eos, prefix_every_span=prefix_every_span)
 
     def encode(
         self, text: str, *, add_special: bool = False, parse_special: bool = True, reverse: bool = False
@@ -85,16 +119,12 @@ class SentencePiece:
 
         add_special    puts the pieces around it that were asked for when the tokenizer was made
         parse_special  a control piece's name in the text is that piece, and the spans between are texts of their own;
-                       False is what sentencepiece does: it is text like any other
+                       False is what sentencepiece does: it is text like any other. Added tokens that are not special
+                       are found either way.
         reverse        the text's ids from the last to the first; what stands around them stays where it is
         Raises ShapeError for a lone surrogate.
         """
-        ids: list[int] = []
-        for is_name, span, first, last in self._spans(text, parse_special):
-            if is_name:
-                ids.append(self._ids[span])
-            else:
-                ids += [index for _, index in self._pieces_of(span, first, last)]
+        ids = [index for _, index in self._found(text, "all" if parse_special else "plain")]
         if reverse:
             ids.reverse()
         before, after = self._around() if add_special else ((), ())
@@ -102,20 +132,23 @@ class SentencePiece:
 
     @property
     def special_names(self) -> dict[str, int]:
-        """Control pieces and the unknown one by name."""
-        return {
-            self.pieces[i]: i for i, kind in enumerate(self._types) if kind in (PieceType.CONTROL, PieceType.UNKNOWN)
-        }
+        """Control pieces, special added tokens, others that are marks of a chat by their form, and the unknown one, by
+        name."""
+        return {t.content: i for i, t in sorted(self._by_id.items()) if t.special or is_mark(t.content)}
 
     def encode_parts(self, parts: Sequence[str | int]) -> list[int]:
-        """Ids of texts with control pieces between them, as one text would be: names in the texts are no pieces."""
+        """Ids of texts with control pieces between them, as one text would be: `special_names` in the texts are no
+        pieces. Raises ShapeError for a lone surrogate."""
         ids: list[int] = []
-        final, every = len(parts) - 1, self.prefix_every_span
+        final, space = len(parts) - 1, self._names["parts"].raw.space
         for i, part in enumerate(parts):
             if isinstance(part, int):
                 ids.append(part)
-            else:
-                ids += [n for _, n in self._pieces_of(checked_text(part), every or i == 0, every or i == final)]
+                continue
+            before, after = (self._token(parts[k]) if 0 <= k <= final else None for k in (i - 1, i + 1))
+            text = part.lstrip(space) if before is not None and before.rstrip else part
+            text = text.rstrip(space) if after is not None and after.lstrip else text
+            ids += [index for _, index in self._found(text, "parts", i == 0, i == final)]
         return ids
 
     def encode_pieces(
@@ -131,9 +164,7 @@ class SentencePiece:
 
         emit_unk_piece   the unknown piece's name in place of a text that is no piece of the vocabulary
         """
-        pieces: list[str] = []
-        for is_name, span, first, last in self._spans(text, parse_special):
-            pieces += [span] if is_name else [piece for piece, _ in self._pieces_of(span, first, last)]
+        pieces = [piece for piece, _ in self._found(text, "all" if parse_special else "plain")]
         if emit_unk_piece and self.unk_id >= 0:
             pieces = [self.pieces[self.piece_to_id(piece)] for piece in pieces]
         if reverse:
@@ -158,12 +189,17 @@ class SentencePiece:
         surface = self.surfaces[self.valid_id("token_bytes", token_id)]
         if isinstance(surface, int):
             return bytes([surface])
-        return self.pieces[token_id].encode() if token_id in self.special_ids else surface.encode()
+        return surface.encode()
 
     def id_to_token(self, token_id: int) -> str | None:
         """The text that an id alone stands for; None for a control piece, the unknown one, part of a character, and for
         no id."""
-        if not 0 <= token_id < self.vocab_size or token_id in (self.unk_id, *self.special_ids):
+        if (
+            not 0 <= token_id < self.vocab_size
+            or token_id == self.unk_id
+            or token_id in self.special_ids
+            or token_id in self._holes
+        ):
             return None
         try:
             return self.token_bytes(token_id).decode()
@@ -206,43 +242,48 @@ class SentencePiece:
 
     def valid_id(self, where: str, token_id: int) -> int:
         """The id. Raises ShapeError, in the name of a call, for one that the vocabulary does not have."""
-        if not 0 <= token_id < self.vocab_size:
+        if not 0 <= token_id < self.vocab_size or token_id in self._holes:
             raise ShapeError(f"{where}: id must be one of {self.vocab_size} pieces, got {token_id}")
         return token_id
 
-    def _surface(self, index: int) -> str | int:
+    def _surface(self, piece: Piece) -> str | int:
         """What a piece adds to a text: a byte as a number."""
-        kind, piece = self._types[index], self.pieces[index]
-        if kind == PieceType.BYTE:
-            return int(piece[3:5], 16)
-        if kind == PieceType.CONTROL:
-            return ""
-        return self.model.unk_surface if kind == PieceType.UNKNOWN else self._rules.surface(piece)
+        if piece.type == PieceType.BYTE:
+            return int(piece.text[3:5], 16)
+        return self.model.unk_surface if piece.type == PieceType.UNKNOWN else self._rules.surface(piece.text)
 
-    def _spans(self, text: str, parse_special: bool) -> Iterable[tuple[bool, str, bool, bool]]:
-        """Names of special pieces and the texts between: whether it is a name, and its word boundaries' places."""
-        checked_text(text)
-        if not parse_special:
-            return [(False, text, True, True)]
-        spans: list[tuple[bool, str]] = []
-        parts, found = self._names.split(text)
-        begin = 0
-        for place in (*sorted(found), len(parts)):
-            if begin < place:
-                spans.append((False, "".join(parts[begin:place])))
-            if place < len(parts):
-                spans.append((True, parts[place]))
-            begin = place + 1
-        every, final = self.prefix_every_span, len(spans) - 1
-        return [(name, span, every or i == 0, every or i == final) for i, (name, span) in enumerate(spans)]
+    def _token(self, part: str | int) -> AddedToken | None:
+        return self._by_id.get(part) if isinstance(part, int) else None
 
-    def _pieces_of(self, text: str, first: bool, last: bool) -> list[tuple[str, int]]:
-        """Pieces and ids. Unknown ones become bytes, or a run of them one."""
+    def _found(self, text: str, which: str, first: bool = True, last: bool = True) -> list[tuple[str, int]]:
+        """Pieces and ids of a text, tokens of `which` names among them.
+
+        first, last   whether the text begins, and ends, where a text's own word boundary belongs
+        """
+        names, every = self._names[which], self.prefix_every_span
+        spans = names.raw.split(checked_text(text))
+        final = len(spans) - 1
         out: list[tuple[str, int]] = []
-        if not text:
-            return out
+        for i, (token, span) in enumerate(spans):
+            if token is not None:
+                out.append((self.pieces[token.id], token.id))
+                continue
+            starts, ends = every or (first and i == 0), every or (last and i == final)
+            normal = self._rules.normalize(span, first=starts, last=ends)
+            if not names.normal:
+                self._cut(normal, starts, ends, out)
+                continue
+            parts = names.normal.split(normal)
+            for k, (named, part) in enumerate(parts):
+                if named is not None:
+                    out.append((self.pieces[named.id], named.id))
+                else:
+                    self._cut(part, every or (starts and k == 0), every or (ends and k == len(parts) - 1), out)
+        return out
+
+    def _cut(self, normal: str, first: bool, last: bool, out: list[tuple[str, int]]) -> None:
+        """Adds the pieces and ids of normalised text. Unknown ones become bytes, or a run of them one."""
         rules, unk_id, byte_ids = self._rules, self.unk_id, self.model.byte_ids
-        normal = rules.normalize(text, first=first, last=last)
         for stretch in rules.stretches(normal, first=first, last=last):
             after_unknown = False
             for piece, index in rules.cut(stretch):
@@ -254,4 +295,3 @@ class SentencePiece:
                 else:
                     out.append((piece, index))
                 after_unknown = unknown
-        return out

@@ -37,6 +37,11 @@ class Symbols:
                 return found
         return None
 
+    def all(self, text: str, at: int) -> list[str]:
+        """Those that stand at a place of the text, the longest first."""
+        found = (text[at : at + length] for length in self._lengths.get(text[at], ()))
+        return [symbol for symbol in found if symbol in self._symbols]
+
     def split(self, text: str) -> tuple[list[str], set[int]]:
         """A text as symbols and, between them, characters; and which of the parts are symbols."""
         if not self._symbols:

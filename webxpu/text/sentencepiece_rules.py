@@ -81,6 +81,7 @@ class IdDecoder:
 
     def __init__(self, tokenizer: SentencePiece, skip_special: bool) -> None:
         self._tokenizer, self._surfaces, self._skip_special = tokenizer, tokenizer.surfaces, skip_special
+        self._literal, self._skipped = tokenizer.literal_ids, tokenizer.special_ids if skip_special else frozenset()
         spec = tokenizer.model.normalizer
         self._strips = spec.add_dummy_prefix or spec.remove_extra_whitespaces
         self._strips_all = spec.remove_extra_whitespaces
@@ -108,8 +109,8 @@ class IdDecoder:
         text = self._flushed()
         if not self._empty:
             self._begin = False
-        if index in self._tokenizer.special_ids:
-            return text if self._skip_special else text + self._noted(piece)
+        if index in self._literal:
+            return text if index in self._skipped else text + self._noted(piece)
         if index == self._tokenizer.unk_id and not self._skip_special:
             return text + self._noted(piece)
         boundary = self._begin and piece.startswith(SPACE_SYMBOL)
