@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help setup chat test test-models test-torch test-gemma mutants docs check wheel clean
+.PHONY: help setup chat test test-models test-torch test-gemma fuzz mutants docs check wheel clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -36,6 +36,7 @@ help:
 	@echo "make test-models the real model in every weight type and with every cache; CHROME_FLAGS may name a GPU"
 	@echo "make test-torch  random comparisons with PyTorch, transformers and librosa, in $(TORCH_VENV)"
 	@echo "make test-gemma  a real second model, Gemma 3 270M, in NumPy and on the GPU; it fetches 253 MB"
+	@echo "make fuzz        random texts through sentencepiece and the package, 20,000 a model; SEED=... draws the same again"
 	@echo "make mutants     breaks each guard on purpose and asks whether a case notices; OPS='softmax rope' for some"
 	@echo "make docs        the pages in docs/ops, from docstrings, kernels and cases"
 	@echo "make setup       the set-up alone; it leaves $(BIN)/webxpu"
@@ -110,6 +111,10 @@ test-torch: $(TORCH_VENV)/.ready
 
 test-gemma: setup
 	$(BIN)/pytest tests/gemma playwright_tests/gemma
+
+# A quarter of an hour or more on two cores; FUZZ has more options, as in FUZZ="--only bpe.model --texts 100".
+fuzz: setup
+	$(BIN)/python -m tests.text.fuzz $(if $(SEED),--seed '$(SEED)') $(FUZZ)
 
 mutants: setup
 	$(BIN)/python -m tests.mutation $(OPS)

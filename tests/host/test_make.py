@@ -152,6 +152,14 @@ def test_the_comparison_with_torch_has_an_environment_of_its_own_and_runs_its_fo
     assert machine.make("test-torch")[2] == ["python -m pytest tests/torch"]
 
 
+def test_the_fuzz_takes_a_seed_and_options(machine):
+    machine.venv()
+    assert machine.make("fuzz")[2][-1] == "python -m tests.text.fuzz"
+    code, stderr, calls = machine.make("fuzz", SEED="5", FUZZ="--only bpe.model")
+    assert code == 0, stderr
+    assert calls[-1] == "python -m tests.text.fuzz --seed 5 --only bpe.model"
+
+
 def test_the_mutants_of_some_ops_can_be_asked_for(machine):
     machine.venv()
     code, stderr, calls = machine.make("mutants", OPS="softmax rope")

@@ -10,8 +10,6 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=0, help="another number draws other shapes and values (0)")
-    parser.addoption("--texts", type=int, default=150, help="random texts for each SentencePiece model (150)")
-    parser.addoption("--models", nargs="*", default=[], help="more SentencePiece model files for the random texts")
 
 
 @pytest.fixture
