@@ -29,6 +29,7 @@ from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.loading import open_tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.tokenizers import AnyTokenizer
+from webxpu.text.vocabulary_json import vocabulary_text
 
 NAME = next(name for name in NAMES if {"bos", "eos"} <= {r for r, n in TRAINED[name].names.items() if n})
 MODEL = trained()[NAME]
@@ -55,6 +56,7 @@ SOURCES = {
     "gguf pieces": (gguf_bytes(metadata(TRAINED[NAME])), SPM.encode(TEXT)),
     "gguf bpe": (gguf_bytes(BPE_METADATA), Tokenizer.from_gguf(BPE_METADATA).encode(TEXT)),
     "tokenizer.json": (json.dumps(BPE).encode(), Tokenizer.from_json(BPE).encode(TEXT)),
+    "vocabulary": (vocabulary_text(SPM).encode(), SPM.encode(TEXT)),
     "indented json": (b"\n \t" + json.dumps(BPE, indent=1).encode(), Tokenizer.from_json(BPE).encode(TEXT)),
 }
 
@@ -194,6 +196,7 @@ KINDS = r"a GGUF file, a tokenizer\.json, a SentencePiece model, a vocabulary JS
         (b"<!DOCTYPE html><html>", rf"^x: must be {KINDS}, got a web page 3c 21 44 "),
         (b'{"a": 1, "b": 2}', rf"^x: must be {KINDS}, got JSON with the keys 'a', 'b': 7b 22 61 "),
         (b"{}", rf"^x: must be {KINDS}, got JSON with the keys \(none\): 7b 7d$"),
+        (b'{"pieces": [["a", 0]]}', r"^x: byteFallback must be true or false, got 'nothing'$"),
         (b"[1, 2]", rf"^x: must be {KINDS}, got bytes 5b 31 "),
         (b'{"model": ', r"^x: the text at byte 10 must be JSON, got Expecting value \(bytes none\)$"),
         (b'{"model": ' + b"[" * 100_000, r"^x: the text at byte 0 must be nested at most 32 deep, got more "),
@@ -261,6 +264,7 @@ def test_a_broken_configuration_is_named(tmp_path: Path) -> None:
         ("", {}, r"source must be bytes, a path, or in a browser a URL, 'file:NAME' or 'opfs:PATH', got ''$"),
         (None, {}, r"source must be bytes, a path, .*, got None$"),
         (MODEL, {"config": 5}, r"config must be a mapping or JSON, got int$"),
+        (vocabulary_text(SPM).encode(), {"config": {}}, r"config must be None for a vocabulary JSON, which says all "),
         (gguf_bytes(BPE_METADATA), {"config": {}}, r"config must be None for a GGUF file, which says all itself"),
     ],
 )

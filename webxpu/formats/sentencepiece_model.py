@@ -17,6 +17,7 @@ from webxpu.formats.protobuf import BYTES, FIXED32, FIXED64, VARINT, Reader
 
 # sentencepiece refuses pieces that are longer.
 MAX_PIECE_BYTES = 8000
+MAX_FLOAT32 = float.fromhex("0x1.fffffep127")
 
 
 class ModelType(IntEnum):

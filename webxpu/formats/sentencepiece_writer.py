@@ -7,10 +7,9 @@ import struct
 
 from webxpu.errors import FormatError
 from webxpu.formats.protobuf import BYTES, FIXED32, VARINT
-from webxpu.formats.sentencepiece_model import MAX_PIECE_BYTES, Piece, PieceType, SentencePieceModel
+from webxpu.formats.sentencepiece_model import MAX_FLOAT32, MAX_PIECE_BYTES, Piece, PieceType, SentencePieceModel
 
 _ROLES = ("unk", "bos", "eos", "pad")
-_MAX_FLOAT32 = float.fromhex("0x1.fffffep127")
 
 
 def write_sentencepiece_model(model: SentencePieceModel) -> bytes:
@@ -36,7 +35,7 @@ def _piece(name: str, index: int, piece: Piece) -> bytes:
         raise refuse("piece", "Unicode", f"half a surrogate pair in {piece.text[:80]!a}") from e
     if not 0 < len(text) < MAX_PIECE_BYTES:
         raise refuse("piece", f"of 1 to {MAX_PIECE_BYTES - 1} bytes", f"{len(text)} bytes")
-    if not math.isfinite(piece.score) or abs(piece.score) > _MAX_FLOAT32:
+    if not math.isfinite(piece.score) or abs(piece.score) > MAX_FLOAT32:
         raise refuse("score", "a finite float32", piece.score)
     return _bytes(1, text) + _varint(2 << 3 | FIXED32) + struct.pack("<f", piece.score) + _int(3, piece.type)
 

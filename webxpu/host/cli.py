@@ -11,10 +11,12 @@ from webxpu.host import exits
 from webxpu.host.browser import ADAPTERS
 from webxpu.quant.kv import KV_TYPES
 
+_CONVERT_TOKENIZER = "convert tokenizer"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a failure is one clear text on standard error."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
     try:
         return int(options.run(options))
     except exits.REPORTED as error:
@@ -22,6 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exits.code_of(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """`convert tokenizer` is a command of two words, unless the second is the folder of a model: then --to is there."""
+    command, *rest = list(arguments) or [""]
+    word = next((word for word in rest if not word.startswith("-")), "")
+    if f"{command} {word}" != _CONVERT_TOKENIZER or any(other.startswith("--t") for other in rest):
+        return list(arguments)
+    rest.remove(word)
+    return [_CONVERT_TOKENIZER, *rest]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_bench(command("bench", _bench, "measure ops or a model on the GPU, as a part of what it can do at most"))
 
     _add_convert(command("convert", _convert, "write a model's weights in another type, as a folder to load"))
+    described = "write a SentencePiece tokenizer's vocabulary as one JSON file"
+    _add_convert_tokenizer(command(_CONVERT_TOKENIZER, _convert_tokenizer, described))
 
     kernels = command("kernels", _kernels, "write the assembled WGSL modules, for any other host")
     kernels.add_argument("action", choices=["export"])
@@ -109,6 +123,10 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
 
 
 def _add_convert(convert: argparse.ArgumentParser) -> None:
+    convert.description = (
+        f"{convert.description}\n\nA tokenizer alone is written by another command, see its --help:\n"
+        f"  webxpu {_CONVERT_TOKENIZER} SOURCE OUT.json"
+    )
     convert.add_argument("source", type=Path, metavar="SOURCE", help="a Hugging Face folder or a GGUF file")
     convert.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
     convert.add_argument(
@@ -120,6 +138,23 @@ def _add_convert(convert: argparse.ArgumentParser) -> None:
     )
     convert.add_argument("--keep-head", action="store_true", help="leave the embedding and the head in their own type")
     convert.add_argument("--force", action="store_true", help="replace a checkpoint that is in DIR already")
+
+
+def _add_convert_tokenizer(convert: argparse.ArgumentParser) -> None:
+    convert.add_argument(
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help="a tokenizer.model, a GGUF file, or a folder with a tokenizer; a tokenizer_config.json beside it counts",
+    )
+    convert.add_argument("out", type=Path, metavar="OUT.json", help="the file to write")
+    convert.add_argument(
+        "--fixtures",
+        action="store_true",
+        help="also write OUT.fixtures.json: some 80 texts with the ids and the decoded text that the package "
+        "sentencepiece gives for them",
+    )
+    convert.add_argument("--force", action="store_true", help="replace files that are there already")
 
 
 def _add_adapter(parser: argparse.ArgumentParser) -> None:
@@ -213,6 +248,12 @@ def _convert(options: argparse.Namespace) -> int:
     from webxpu.host.convert import convert_command
 
     return convert_command(options)
+
+
+def _convert_tokenizer(options: argparse.Namespace) -> int:
+    from webxpu.host.convert_tokenizer import convert_tokenizer_command
+
+    return convert_tokenizer_command(options)
 
 
 def _kernels(options: argparse.Namespace) -> int:

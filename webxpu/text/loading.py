@@ -24,6 +24,7 @@ from webxpu.llm.source import Source, loading
 from webxpu.text.gguf_pieces import MODEL_TYPES
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_gguf, tokenizer_from_model
+from webxpu.text.vocabulary_json import is_vocabulary, tokenizer_from_vocabulary
 
 CONFIG_NAME = "tokenizer_config.json"
 KINDS = (
@@ -186,6 +187,9 @@ async def _of_json(files: Files, data: bytes, given: Settings | None) -> AnyToke
     values = _object(data, name)
     if isinstance(values.get("model"), Mapping):
         return await _of_tokenizer_json(values, await _settings(files, given))
+    if is_vocabulary(values):
+        _refuse_config(given, "a vocabulary JSON")
+        return tokenizer_from_vocabulary(values, name)
     if is_manifest(values):
         return await _of_folder(files, given, values)
     if is_bitgpu(values) or _FOLDER_KEYS & values.keys():
