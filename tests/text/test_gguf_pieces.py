@@ -60,8 +60,11 @@ NAMES = [name for name, found in TRAINED.items() if convertible(found)]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_and_texts_are_those_of_the_model_file(name: str) -> None:
-    ours, theirs = tokenizer_from_gguf(metadata(TRAINED[name])), SentencePiece(TRAINED[name])
-    for text in TEXTS:
+    """User-defined pieces apart: they divide a text into spans, as control pieces do."""
+    ours = tokenizer_from_gguf(metadata(TRAINED[name]))
+    theirs = SentencePiece(TRAINED[name], prefix_every_span=True)
+    own = [p.text.replace("\u2581", " ") for p in TRAINED[name].pieces if p.type == USER_DEFINED]
+    for text in (text for text in TEXTS if not any(symbol in text for symbol in own)):
         for parse_special in (False, True):
             ids = theirs.encode(text, parse_special=parse_special)
             assert ours.encode(text, parse_special=parse_special) == ids

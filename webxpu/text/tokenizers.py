@@ -10,6 +10,7 @@ from webxpu.errors import Unsupported
 from webxpu.formats.gguf import metadata_value
 from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.text import gguf_tokenizer
+from webxpu.text.gguf_added import added_tokens, with_control_pieces
 from webxpu.text.gguf_pieces import MODEL_TYPES, sentencepiece_model
 from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
 from webxpu.text.sentencepiece import SentencePiece
@@ -81,18 +82,29 @@ class AnyTokenizer(Protocol):
 
 
 def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> AnyTokenizer:
-    """The tokenizer of a GGUF file's metadata. Raises FormatError, and Unsupported for a kind not known here."""
+    """The tokenizer of a GGUF file's metadata. Raises FormatError, and Unsupported for a kind not known here.
+
+    Names in a text are found as llama.cpp finds them. A piece that the file calls normal stays one, also where
+    llama.cpp takes it for an end by its name, as `</s>` of Qwen2, which the model's own tokenizer cuts in three.
+    """
     kind = metadata_value(metadata, "tokenizer.ggml.model", str)
     if kind not in MODEL_TYPES:
         return Tokenizer.from_gguf(metadata)
-    model = _marked(sentencepiece_model(metadata))
+    model = with_control_pieces(sentencepiece_model(metadata))
     size = len(model.pieces)
 
     def adds(role: str, usual: bool) -> bool:
         there = gguf_tokenizer.token_id(metadata, f"{role}_token_id", size) is not None
         return metadata_value(metadata, f"tokenizer.ggml.add_{role}_token", bool, usual and there)
 
-    made = SentencePiece(model, add_bos=adds("bos", kind == "llama"), add_eos=adds("eos", kind == "t5"))
+    made = SentencePiece(
+        model,
+        added=added_tokens(metadata, model),
+        add_bos=adds("bos", kind == "llama"),
+        add_eos=adds("eos", kind == "t5"),
+        prefix_every_span=True,
+        longest_first=True,
+    )
     made.eos_ids = tuple(dict.fromkeys((*gguf_tokenizer.eos_ids(metadata, size), *made.eos_ids)))
     return made
 

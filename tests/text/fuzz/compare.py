@@ -71,12 +71,13 @@ class Pair:
 
     def with_names(self, text: str) -> list[int]:
         """What the text is where names of special pieces in it are those pieces: a name, then a text without a word
-        boundary of its own."""
+        boundary of its own unless every span has one."""
         ids: list[int] = []
         model = self.ours.model
         spans = [span for span in self._split.split(text) if span]
         for place, span in enumerate(spans):
             edge = place == len(spans) - 1 if model.treat_whitespace_as_suffix else place == 0
+            edge = edge or self.ours.prefix_every_span
             if span in self._ids:
                 ids.append(self._ids[span])
             else:
