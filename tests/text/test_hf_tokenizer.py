@@ -92,7 +92,8 @@ def test_46_cases_have_the_ids_of_llama_cpp(vocabulary):
         assert tokenizer.decode(ids) == case
 
 
-# Patterns as the models' own tokenizer.json has them: Llama 3, Qwen2, Qwen3.5.
+# Patterns as the models' own files have them: Llama 3's, Qwen2's, Qwen3.5's and GPT-4o's tokenizer.json, and the
+# tekken.json of Mistral Nemo.
 OWN_PATTERNS = {
     "llama-bpe": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -100,10 +101,18 @@ OWN_PATTERNS = {
     r"|\s+(?!\S)|\s+",
     "qwen35": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "gpt-4o": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "tekken": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 WORDS = [
     *LLAMA_CPP["cases"],
     "x'LLs x'REs x'VEs x'Ss x'Ts x'Ms x'Ds x'lLs x'rEs x'vEs x'Lls x'Res x'Ves x'lls x'res x'ves x'ss x'ts x'ms x'ds",
+    "camelCase HTMLPage ABC's ǅx // a/b\n/\n x/\n",
     "'Ré I'VE\r\n\r\n\t x1234567 ½Ⅳ a\u0301\u0301b \u0e01\u0e33\u00a0\u3000\u2028 \ufeffz",
 ]
 
@@ -128,6 +137,14 @@ def test_words_are_cut_as_by_the_models_own_patterns(name):
         ("falcon", "a ` 12345=>b", ["a", " ", "`", " ", "123", "45", "=>", "b"]),
         ("falcon", "12345", ["123", "45"]),
         ("default", "a ` 12345=>b", ["a", " `", " ", "123", "45", "=>", "b"]),
+        ("deepseek-llm", "a.\r\n\n b1234 ,x東京の ж  ", [*"a.\r\n\n", " b", "1234", " ,", "x", "東京の", " ж", "  "]),
+        ("deepseek-coder", "a.\r\n\n b12 ,xの ก  ", [*"a.\r\n\n", " b", "1", "2", " ,", *"xの ก", "  "]),
+        (
+            "deepseek-v3",
+            "a.\r\n\n b1234 .x 京n ก\u0e33 ?!\n",
+            ["a", ".\r\n\n", " b", "123", "4", " .", *"x 京n", " ก\u0e33", " ?!\n"],
+        ),
+        ("deepseek-v3", "(abc) \u2116x", ["(abc", ")", " \u2116", "x"]),
     ],
 )
 def test_each_rule_cuts_words_its_own_way(pre, text, words):
@@ -240,9 +257,17 @@ def test_an_id_that_is_no_token_is_an_error(smollm2, wrong):
 
 
 BROKEN = [
-    ({"tokenizer.ggml.model": "llama"}, Unsupported, "tokenizer.ggml.model 'llama' is not supported; byte-level BPE"),
+    (
+        {"tokenizer.ggml.model": "llama"},
+        Unsupported,
+        "tokenizer.ggml.model 'llama' is not supported; BPE with merges is: 'gpt2', 'gemma4'",
+    ),
     ({"tokenizer.ggml.model": None}, FormatError, "the metadata key 'tokenizer.ggml.model' is missing"),
-    ({"tokenizer.ggml.pre": "k9"}, Unsupported, "tokenizer.ggml.pre 'k9' is not supported; known are command-r, deep"),
+    (
+        {"tokenizer.ggml.pre": "k9"},
+        Unsupported,
+        "tokenizer.ggml.pre 'k9' is not supported; known are codeshell, command-r",
+    ),
     ({"tokenizer.ggml.tokens": None}, FormatError, "the metadata key 'tokenizer.ggml.tokens' is missing"),
     ({"tokenizer.ggml.tokens": [["a"]]}, FormatError, "tokenizer.ggml.tokens must be a list of strings"),
     ({"tokenizer.ggml.merges": None}, FormatError, "the metadata key 'tokenizer.ggml.merges' is missing"),

@@ -25,6 +25,8 @@ from webxpu.text.sentencepiece_normalizer import SPACE_SYMBOL
 
 MODEL_TYPES = {"llama": ModelType.BPE, "t5": ModelType.UNIGRAM}
 _TYPES = {int(kind): kind for kind in PieceType}
+# Texts of places that are kept free: nothing matches them.
+_FREE = ("", "\0")
 _ROLES = {"unk": "unknown_token_id", "bos": "bos_token_id", "eos": "eos_token_id", "pad": "padding_token_id"}
 
 
@@ -63,7 +65,7 @@ def sentencepiece_model(metadata: Mapping[str, Any], name: str = "tokenizer") ->
 def _pieces(metadata: Mapping[str, Any]) -> list[Piece]:
     """Pieces with their scores and types. Of user-defined ones files have the text itself, such as Gemma's runs of
     spaces; of the others what a text becomes, with its spaces escaped."""
-    texts = token_pieces(metadata)
+    texts = list(token_pieces(metadata))
     scores = _numbers(metadata, "scores", len(texts), np.zeros(len(texts)), "fiu")
     types = _numbers(metadata, "token_type", len(texts), np.full(len(texts), PieceType.NORMAL), "iu")
     if not np.isfinite(scores).all():
@@ -71,15 +73,26 @@ def _pieces(metadata: Mapping[str, Any]) -> list[Piece]:
     if not np.isin(types, list(PieceType)).all():
         raise FormatError(f"tokenizer: tokenizer.ggml.token_type must be 1 to 6, got {types.min()} to {types.max()}")
     taken = set(texts)
-    pieces = []
-    for text, score, number in zip(texts, scores.tolist(), types.tolist(), strict=True):
-        escaped = text.replace(" ", SPACE_SYMBOL)
-        own = number == PieceType.USER_DEFINED and escaped not in taken
-        if text in ("", "\0"):  # a place that is kept free: nothing matches it
-            pieces.append(Piece("\0", score, PieceType.UNUSED))
-        else:
-            pieces.append(Piece(escaped if own else text, score, _TYPES[number]))
-    return pieces
+    kinds = list(map(_TYPES.__getitem__, _one_unknown(metadata, types).tolist()))
+    for index in np.flatnonzero(types == PieceType.USER_DEFINED).tolist():
+        escaped = texts[index].replace(" ", SPACE_SYMBOL)
+        if escaped not in taken:
+            texts[index] = escaped
+    if not taken.isdisjoint(_FREE):
+        for index in [i for i, text in enumerate(texts) if text in _FREE]:
+            texts[index], kinds[index] = "\0", PieceType.UNUSED
+    return list(map(Piece, texts, scores.tolist(), kinds))
+
+
+def _one_unknown(metadata: Mapping[str, Any], types: Any) -> Any:
+    """The types, of which one is unknown: that of the piece which the file names as the unknown one, even if it calls
+    it a control piece. What else it calls unknown only fills rows of a matrix: a control piece, found by its name."""
+    index = token_id(metadata, _ROLES["unk"], len(types))
+    if index is None or types[index] not in (PieceType.UNKNOWN, PieceType.CONTROL):
+        return types
+    types = np.where(types == PieceType.UNKNOWN, PieceType.CONTROL, types)
+    types[index] = PieceType.UNKNOWN
+    return types
 
 
 def _numbers(metadata: Mapping[str, Any], key: str, count: int, usual: Any, kinds: str) -> Any:

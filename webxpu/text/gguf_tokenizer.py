@@ -1,4 +1,7 @@
-"""A tokenizer.json out of GGUF metadata, for byte-level BPE vocabularies (`tokenizer.ggml.model` = `gpt2`)."""
+"""A tokenizer.json out of GGUF metadata, for BPE vocabularies with merges.
+
+`tokenizer.ggml.model` is `gpt2` where pieces are bytes, and `gemma4` where they are text with spaces escaped.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy as np
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.gguf import metadata_value
 from webxpu.text.pretokenizers import PRE_TOKENIZERS, PreTokenizer
+from webxpu.text.sentencepiece_normalizer import SPACE_SYMBOL
 
 
 class TokenType(IntEnum):
@@ -25,13 +29,21 @@ class TokenType(IntEnum):
 
 
 _SPECIAL = (TokenType.CONTROL, TokenType.UNKNOWN)
+_KINDS = ("gpt2", "gemma4")
 _EOS_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+
+_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+_TEXT_DECODERS = [
+    {"type": "Replace", "pattern": {"String": SPACE_SYMBOL}, "content": " "},
+    {"type": "ByteFallback"},
+    {"type": "Fuse"},
+]
 
 
 def token_pieces(metadata: Mapping[str, Any]) -> list[str]:
     """`tokenizer.ggml.tokens`."""
     pieces = metadata_value(metadata, "tokenizer.ggml.tokens", list)
-    if not all(isinstance(piece, str) for piece in pieces):
+    if set(map(type, pieces)) - {str}:
         raise FormatError("tokenizer: tokenizer.ggml.tokens must be a list of strings")
     return pieces
 
@@ -69,24 +81,24 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
     Each word pattern is a Split of its own before a ByteLevel without one: the libraries' built-in Digits and ByteLevel
     patterns disagree about what a digit (only ASCII in JavaScript) and what a space is.
 
-    Raises FormatError for broken metadata, Unsupported for a tokenizer that is not byte-level BPE or whose rule of
-    cutting words is not known.
+    Raises FormatError for broken metadata, Unsupported for another kind of tokenizer and for a rule of cutting words
+    that is not known.
     """
-    model = metadata_value(metadata, "tokenizer.ggml.model", str)
-    if model != "gpt2":
-        raise Unsupported(f"tokenizer: tokenizer.ggml.model {model!r} is not supported; byte-level BPE, 'gpt2', is")
     rule = _rule(metadata)
     pieces = token_pieces(metadata)
     vocab = {piece: index for index, piece in enumerate(pieces)}
+    if not rule.byte_level:
+        _check_bytes(vocab)
+    words = [*map(_split, rule.patterns), *([_BYTE_LEVEL] if rule.byte_level else ())]
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": _added_tokens(metadata, pieces),
-        "normalizer": {"type": "NFC"} if rule.nfc else None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*map(_split, rule.patterns), _byte_level()]},
+        "normalizer": _normalizer(rule),
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": words},
         "post_processor": _post_processor(metadata, pieces),
-        "decoder": _byte_level(),
+        "decoder": _BYTE_LEVEL if rule.byte_level else {"type": "Sequence", "decoders": _TEXT_DECODERS},
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -94,7 +106,7 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
             "continuing_subword_prefix": None,
             "end_of_word_suffix": None,
             "fuse_unk": False,
-            "byte_fallback": False,
+            "byte_fallback": not rule.byte_level,
             "ignore_merges": rule.ignore_merges,
             "vocab": vocab,
             "merges": _merges(metadata, vocab),
@@ -103,11 +115,30 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rule(metadata: Mapping[str, Any]) -> PreTokenizer:
+    kind = metadata_value(metadata, "tokenizer.ggml.model", str)
+    if kind not in _KINDS:
+        known = ", ".join(map(repr, _KINDS))
+        raise Unsupported(f"tokenizer: tokenizer.ggml.model {kind!r} is not supported; BPE with merges is: {known}")
+    if kind == "gemma4":
+        return PRE_TOKENIZERS[kind]
     name = metadata_value(metadata, "tokenizer.ggml.pre", str, "default")
     if name not in PRE_TOKENIZERS:
         known = ", ".join(sorted(PRE_TOKENIZERS))
         raise Unsupported(f"tokenizer: tokenizer.ggml.pre {name!r} is not supported; known are {known}")
     return PRE_TOKENIZERS[name]
+
+
+def _normalizer(rule: PreTokenizer) -> dict[str, Any] | None:
+    if not rule.byte_level:
+        return {"type": "Replace", "pattern": {"String": " "}, "content": SPACE_SYMBOL}
+    return {"type": "NFC"} if rule.nfc else None
+
+
+def _check_bytes(vocab: Mapping[str, int]) -> None:
+    """Raises FormatError unless every byte has its piece: the libraries would leave such a character out."""
+    missing = [piece for piece in (f"<0x{byte:02X}>" for byte in range(256)) if piece not in vocab]
+    if missing:
+        raise FormatError(f"tokenizer: tokenizer.ggml.tokens must have all of <0x00> to <0xFF>, got no {missing[0]}")
 
 
 def _merges(metadata: Mapping[str, Any], vocab: Mapping[str, int]) -> list[str]:
@@ -144,10 +175,6 @@ def _added_tokens(metadata: Mapping[str, Any], pieces: list[str]) -> list[dict[s
 
 def _split(pattern: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
-
-
-def _byte_level() -> dict[str, Any]:
-    return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 
 
 def _post_processor(metadata: Mapping[str, Any], pieces: list[str]) -> dict[str, Any] | None:
