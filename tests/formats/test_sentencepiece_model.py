@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import webxpu.formats.sentencepiece_model as format
 from tests.text.sentencepiece_files import (
     BPE,
     BYTE,
@@ -25,7 +26,7 @@ from tests.text.sentencepiece_files import (
     varint,
 )
 from webxpu.errors import FormatError, Unsupported
-from webxpu.formats.sentencepiece_model import ModelType, PieceType, read_sentencepiece_model
+from webxpu.formats.sentencepiece_model import ModelType, Piece, Pieces, PieceType, read_sentencepiece_model
 from webxpu.text.sentencepiece import SentencePiece
 
 A = ("a", 0.0, NORMAL)
@@ -185,3 +186,36 @@ def test_cut_and_changed_files_are_read_or_refused_and_never_take_long(name):
         tokenizer.decode(tokenizer.encode("the man <s> 今日は\u2603"))
     assert refused > 60
     assert time.perf_counter() - began < 60
+
+
+def outcome(data: bytes) -> object:
+    try:
+        return read_sentencepiece_model(data)
+    except (FormatError, Unsupported) as e:
+        return str(e)
+
+
+def test_pieces_that_are_written_as_trainers_do_are_read_as_any_others(monkeypatch):
+    rng = random.Random(7)
+    short = model([*HEAD, *(("\u2581" * n + "é", -n / 3, NORMAL) for n in range(8)), ("あ" * 60, 0.5, UNUSED)])
+    files = [short, *trained().values()]
+    start = len(field(1, message(dict(zip((1, 2, 3), HEAD[0])))))
+    for place in range(start, start + 40):  # every byte of two pieces, as every value
+        files += [short[:place] + bytes([value]) + short[place + 1 :] for value in range(256)]
+    files += [short[: rng.randrange(len(short))] for _ in range(50)]
+    found = [outcome(data) for data in files]
+    assert sum(isinstance(one, str) for one in found) > 1000
+    assert sum(not isinstance(one, str) for one in found) > 1000
+    monkeypatch.setattr(format._Reader, "plain_pieces", lambda self, at, rows: at)
+    assert found == [outcome(data) for data in files]
+
+
+def test_pieces_in_columns_are_a_sequence_of_pieces():
+    rows = [Piece("a", -1.5, PieceType.NORMAL), Piece("b", 0.1, PieceType.UNUSED), Piece("c", 2.0, PieceType.NORMAL)]
+    columns = Pieces.of(rows)
+    assert (columns, list(columns), columns[1], columns[-1], len(columns)) == (rows, rows, rows[1], rows[2], 3)
+    assert (columns[1:], columns.ids_of(PieceType.NORMAL), Pieces.of(columns)) == (rows[1:], [0, 2], columns)
+    assert columns != rows[:2]
+    assert isinstance(columns[0].type, PieceType)
+    with pytest.raises(IndexError):
+        columns[3]

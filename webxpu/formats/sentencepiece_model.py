@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, overload
 
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.protobuf import BYTES, FIXED32, FIXED64, VARINT, Reader
@@ -52,6 +55,53 @@ class Piece(NamedTuple):
     type: PieceType
 
 
+_PIECE_TYPES = {int(kind): kind for kind in PieceType}
+
+
+class Pieces(Sequence[Piece]):
+    """A vocabulary as columns, by id: a third of the memory of as many `Piece`s, which are made when asked for.
+
+    texts    the pieces
+    scores   numbers, of a model file float32
+    types    a `PieceType` each, as a byte
+    """
+
+    def __init__(self, texts: list[str], scores: array[float], types: bytes) -> None:
+        self.texts, self.scores, self.types = texts, scores, types
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece]) -> Pieces:
+        """The columns of any pieces."""
+        if isinstance(pieces, Pieces):
+            return pieces
+        scores = array("d", [piece.score for piece in pieces])
+        return cls([piece.text for piece in pieces], scores, bytes(piece.type for piece in pieces))
+
+    def ids_of(self, *types: PieceType) -> list[int]:
+        """Ids of all pieces of these types, from the lowest."""
+        return [index for index, kind in enumerate(self.types) if kind in types]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, index: int) -> Piece: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Piece]: ...
+    def __getitem__(self, index: int | slice) -> Piece | Sequence[Piece]:
+        if isinstance(index, slice):
+            return Pieces(self.texts[index], self.scores[index], self.types[index])
+        return Piece(self.texts[index], self.scores[index], _PIECE_TYPES[self.types[index]])
+
+    def __iter__(self) -> Iterator[Piece]:
+        return map(Piece, self.texts, self.scores, map(_PIECE_TYPES.__getitem__, self.types))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # its columns are no constants
+
+
 @dataclass(frozen=True)
 class NormalizerSpec:
     """What happens to a text before it is cut. `charsmap_at` is the place of the charsmap in the file, for messages."""
@@ -75,7 +125,7 @@ class SentencePieceModel:
     """
 
     name: str
-    pieces: tuple[Piece, ...]
+    pieces: Sequence[Piece]
     model_type: ModelType
     normalizer: NormalizerSpec
     treat_whitespace_as_suffix: bool
@@ -84,6 +134,11 @@ class SentencePieceModel:
     unk_id: int
     unk_surface: str
     names: Mapping[str, str]
+
+    @cached_property
+    def columns(self) -> Pieces:
+        """The pieces as columns."""
+        return Pieces.of(self.pieces)
 
 
 _WIRE_NAMES = {0: "varint", 1: "64-bit", 2: "length-delimited", 3: "start of a group", 4: "end of a group", 5: "32-bit"}
@@ -125,7 +180,10 @@ _MODEL = {
 _PARTS = {"trainer_spec": _TRAINER, "normalizer_spec": _NORMALIZER, "denormalizer_spec": _NORMALIZER}
 _NAMES = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
 
-_PIECE_TYPES = {int(kind): kind for kind in PieceType}
+# How trainers write a piece: its length, the text's, the text, the score, and no type or one.
+_PIECE_TAG, _TEXT_TAG, _SCORE_TAG, _TYPE_TAG = 1 << 3 | BYTES, 1 << 3 | BYTES, 2 << 3 | FIXED32, 3 << 3 | VARINT
+_LEAST_PIECE_BYTES, _WITHOUT_TYPE, _WITH_TYPE = 10, 5, 7
+_LAST_TYPE = int(max(PieceType))
 
 _Fields = dict[str, tuple[Any, int]]
 """By name: the value, and where in the file the field begins. The last of a field counts."""
@@ -138,6 +196,27 @@ def read_sentencepiece_model(data: bytes, name: str = "tokenizer.model") -> Sent
     known here and for a denormalizer.
     """
     return _Reader(data, name).model()
+
+
+class _Rows:
+    """Pieces as they are read: `scores` has their bytes, `places` where in the file each begins."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.scores, self.types = bytearray(), bytearray()
+        self.places = array("Q")
+
+    def add(self, piece: Piece, at: int) -> None:
+        self.texts.append(piece.text)
+        self.scores += struct.pack("<f", piece.score)
+        self.types.append(piece.type)
+        self.places.append(at)
+
+    def pieces(self) -> Pieces:
+        scores = array("f", bytes(self.scores))
+        if sys.byteorder == "big":
+            scores.byteswap()
+        return Pieces(self.texts, scores, bytes(self.types))
 
 
 class _Reader(Reader):
@@ -203,46 +282,70 @@ class _Reader(Reader):
             raise self.error(kind_at, f"{what}.type", "1 to 6", kind)
         return Piece(text, score, _PIECE_TYPES[kind])
 
+    def plain_pieces(self, at: int, rows: _Rows) -> int:
+        """Adds pieces that are written as trainers do, as many as follow each other; where the next field begins.
+
+        Anything else, and anything wrong, is left to `piece`."""
+        data, size = self.data, len(self.data)
+        while at + _LEAST_PIECE_BYTES <= size and data[at] == _PIECE_TAG and data[at + 2] == _TEXT_TAG:
+            stop, score_at = at + 2 + data[at + 1], at + 4 + data[at + 3]
+            rest = stop - score_at
+            if data[at + 1] > 0x7F or stop > size or rest not in (_WITHOUT_TYPE, _WITH_TYPE):
+                break
+            kind = data[stop - 1] if rest == _WITH_TYPE else PieceType.NORMAL.value
+            if data[score_at] != _SCORE_TAG or (rest == _WITH_TYPE and data[score_at + 5] != _TYPE_TAG):
+                break
+            score = data[score_at + 1 : score_at + 5]
+            if score_at == at + 4 or not 0 < kind <= _LAST_TYPE or (score[3] & 0x7F == 0x7F and score[2] & 0x80):
+                break
+            try:
+                rows.texts.append(data[at + 4 : score_at].decode())
+            except UnicodeDecodeError:
+                break
+            rows.scores += score
+            rows.types.append(kind)
+            rows.places.append(at + 2)
+            at = stop
+        return at
+
     def model(self) -> SentencePieceModel:
         at, end = 0, len(self.data)
-        pieces: list[Piece] = []
-        places: list[int] = []
+        rows = _Rows()
         parts: dict[str, _Fields] = {part: {} for part in _PARTS}
-        while at < end:
+        while (at := self.plain_pieces(at, rows)) < end:
             field, kind, start, stop, value = self.field(at, end, _MODEL, "ModelProto")
             if field == "pieces":
-                pieces.append(self.piece(start, stop, len(pieces)))
-                places.append(start)
+                rows.add(self.piece(start, stop, len(rows.texts)), start)
             elif field in parts:
                 self.fields(start, stop, _PARTS[field], field, parts[field])
             else:
                 self.value(kind, start, stop, value, field)
             at = stop
-        if not pieces:
+        if not rows.texts:
             raise FormatError(f"{self.name}: a SentencePiece model must have pieces, got none in {end} bytes")
         if parts["denormalizer_spec"].get("precompiled_charsmap", (b"", 0))[0]:
             where = parts["denormalizer_spec"]["precompiled_charsmap"][1]
             raise Unsupported(f"{self.name}: denormalizer_spec.precompiled_charsmap at byte {where} is not supported")
-        return self.assembled(pieces, places, parts["trainer_spec"], parts["normalizer_spec"])
+        return self.assembled(rows, parts["trainer_spec"], parts["normalizer_spec"])
 
-    def assembled(
-        self, pieces: list[Piece], places: list[int], trainer: _Fields, normalizer: _Fields
-    ) -> SentencePieceModel:
+    def assembled(self, rows: _Rows, trainer: _Fields, normalizer: _Fields) -> SentencePieceModel:
         model_type, type_at = trainer.get("model_type", (ModelType.UNIGRAM, 0))
         if model_type not in ModelType._value2member_map_:
             raise self.error(type_at, "trainer_spec.model_type", "1 to 4", model_type)
         fallback = trainer.get("byte_fallback", (False, 0))[0]
         if fallback:  # some converters write a NUL beside <0x00>, where sentencepiece takes it for unused
-            pieces = [Piece(p.text, p.score, PieceType.UNUSED) if p.text == "\0" else p for p in pieces]
+            for index in (index for index, text in enumerate(rows.texts) if text == "\0"):
+                rows.types[index] = PieceType.UNUSED
+        pieces = rows.pieces()
 
         def refuse(index: int, rule: str, got: object) -> FormatError:
-            return self.error(places[index], f"pieces[{index}]", rule, got)
+            return self.error(rows.places[index], f"pieces[{index}]", rule, got)
 
         byte_ids, unk_id = checked_pieces(self.name, pieces, ModelType(model_type), fallback, refuse)
         charsmap, charsmap_at = normalizer.get("precompiled_charsmap", (b"", 0))
         return SentencePieceModel(
             name=self.name,
-            pieces=tuple(pieces),
+            pieces=pieces,
             model_type=ModelType(model_type),
             normalizer=NormalizerSpec(
                 name=normalizer.get("name", ("", 0))[0],
@@ -277,33 +380,42 @@ def checked_pieces(
         return FormatError(f"{name}: pieces[{index}] must be {rule}, got {got}")
 
     refuse = refuse or plain
-    seen: set[tuple[bool, str]] = set()
-    byte_ids, unk_id = {}, -1
-    for index, piece in enumerate(pieces):
-        if "\0" in piece.text:
-            if piece.text == "\0" and piece.type == PieceType.UNUSED:
-                continue
-            raise refuse(index, "without a NUL", ascii(piece.text[:80]))
-        # BPE looks up every type in one table, the others have one for those that texts do not match.
-        key = (model_type != ModelType.BPE and piece.type not in MATCHED, piece.text)
-        if key in seen:
-            raise refuse(index, "new", f"{piece.text[:80]!r} a second time")
-        seen.add(key)
-        if piece.type == PieceType.UNKNOWN:
-            if unk_id >= 0:
-                raise refuse(index, "the only unknown piece", f"one beside pieces[{unk_id}]")
-            unk_id = index
-        elif piece.type == PieceType.BYTE:
-            byte = _BYTE_OF_PIECE.get(piece.text)
-            if byte is None or not fallback:
-                rule = "<0x00> to <0xFF>" if fallback else "of another type in a model without byte_fallback"
-                raise refuse(index, rule, f"the byte piece {piece.text[:80]!r}")
-            byte_ids[byte] = index
+    columns = Pieces.of(pieces)
+    texts = columns.texts
+    _check_texts(columns, model_type, refuse)
+    unknown = columns.ids_of(PieceType.UNKNOWN)
+    for index in unknown[1:]:
+        raise refuse(index, "the only unknown piece", f"one beside pieces[{unknown[0]}]")
+    byte_ids = {}
+    for index in columns.ids_of(PieceType.BYTE):
+        byte = _BYTE_OF_PIECE.get(texts[index])
+        if byte is None or not fallback:
+            rule = "<0x00> to <0xFF>" if fallback else "of another type in a model without byte_fallback"
+            raise refuse(index, rule, f"the byte piece {texts[index][:80]!r}")
+        byte_ids[byte] = index
     if fallback and len(byte_ids) != 256:
         raise FormatError(f"{name}: byte_fallback must have 256 byte pieces, got {len(byte_ids)}")
-    if unk_id < 0 and not fallback:
+    if not unknown and not fallback:
         raise FormatError(f"{name}: a model without byte_fallback must have an unknown piece, got none")
-    return tuple(byte_ids[byte] for byte in range(256) if fallback), unk_id
+    return tuple(byte_ids[byte] for byte in range(256) if fallback), unknown[0] if unknown else -1
+
+
+def _check_texts(columns: Pieces, model_type: ModelType, refuse: Callable[[int, str, object], FormatError]) -> None:
+    """No NUL but in places that are kept free, and no piece twice."""
+    texts, types = columns.texts, columns.types
+    if len(set(texts)) == len(texts) and "\0" not in "".join(texts):
+        return
+    seen: set[tuple[bool, str]] = set()
+    for index, text in enumerate(texts):
+        if "\0" in text:
+            if text == "\0" and types[index] == PieceType.UNUSED:
+                continue
+            raise refuse(index, "without a NUL", ascii(text[:80]))
+        # BPE looks up every type in one table, the others have one for those that texts do not match.
+        key = (model_type != ModelType.BPE and types[index] not in MATCHED, text)
+        if key in seen:
+            raise refuse(index, "new", f"{text[:80]!r} a second time")
+        seen.add(key)
 
 
 _BYTE_OF_PIECE = {f"<0x{byte:02X}>": byte for byte in range(256)}

@@ -25,6 +25,9 @@ class Symbols:
     def __bool__(self) -> bool:
         return bool(self._symbols)
 
+    def __contains__(self, text: str) -> bool:
+        return text in self._symbols
+
     def begins(self, character: str) -> bool:
         """Whether one begins so."""
         return character in self._lengths
