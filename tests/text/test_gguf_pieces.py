@@ -118,6 +118,11 @@ def test_places_that_are_kept_free_match_nothing() -> None:
         ({"token_type": np.full(262, 1)}, r"must have an unknown piece, got none$"),
         ({"tokens": ["a"] * 262}, r"pieces\[1\] must be new, got 'a' a second time$"),
         ({"bos_token_id": 400}, r"bos_token_id must be in the vocabulary of 262 tokens, got 400$"),
+        ({"bos_token_id": 259}, r"bos_token_id must be a control token, as it is added, got '\u2581a'$"),
+        (
+            {"bos_token_id": 1, "add_eos_token": True, "eos_token_id": 0},
+            r"eos_token_id must be a control token, as it is added, got '<unk>'$",
+        ),
     ],
 )
 def test_broken_metadata_is_named(changes: dict[str, Any], message: str) -> None:

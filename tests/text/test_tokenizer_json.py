@@ -121,6 +121,13 @@ def test_a_unigram_vocabulary_is_a_list_and_has_no_plain_form():
         tokenizer.encode("a", parse_special=False)
 
 
+def test_a_vocabulary_that_does_not_say_its_type_has_no_plain_form():
+    described = bytes_and_pieces()
+    del described["model"]["type"]
+    with pytest.raises(Unsupported, match=r"^tokenizer: names of control tokens can be plain text only in a BPE"):
+        Tokenizer.from_json(described).encode("a", parse_special=False)
+
+
 def test_a_bos_is_added_where_the_post_processor_says_so():
     described = bytes_and_pieces()
     described["post_processor"] = {

@@ -235,7 +235,7 @@ def _pieces(tokenizer_json: Mapping[str, Any]) -> list[str | None]:
 
 def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     """The same tokenizer, for which names of control tokens are plain text."""
-    if tokenizer_json["model"]["type"] != "BPE":  # a Unigram model would still find the name, as a piece
+    if tokenizer_json["model"].get("type") != "BPE":  # a Unigram model would still find the name, as a piece
         raise Unsupported("tokenizer: names of control tokens can be plain text only in a BPE vocabulary")
     added = [token for token in tokenizer_json.get("added_tokens", ()) if not token["special"]]
     return {**tokenizer_json, "added_tokens": added}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from webxpu.errors import Unsupported
+from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.gguf import metadata_value
 from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.text import gguf_tokenizer
@@ -94,8 +94,13 @@ def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> AnyTokenizer:
     size = len(model.pieces)
 
     def adds(role: str, usual: bool) -> bool:
-        there = gguf_tokenizer.token_id(metadata, f"{role}_token_id", size) is not None
-        return metadata_value(metadata, f"tokenizer.ggml.add_{role}_token", bool, usual and there)
+        key = f"{role}_token_id"
+        index = gguf_tokenizer.token_id(metadata, key, size)
+        added = metadata_value(metadata, f"tokenizer.ggml.add_{role}_token", bool, usual and index is not None)
+        if added and (index is None or model.pieces[index].type != PieceType.CONTROL):
+            got = "none" if index is None else f"{model.pieces[index].text[:80]!r}"
+            raise FormatError(f"tokenizer: tokenizer.ggml.{key} must be a control token, as it is added, got {got}")
+        return added
 
     made = SentencePiece(
         model,

@@ -73,16 +73,25 @@ class Pair:
         """What the text is where names of special pieces in it are those pieces: a name, then a text without a word
         boundary of its own unless every span has one."""
         ids: list[int] = []
-        model = self.ours.model
-        spans = [span for span in self._split.split(text) if span]
+        suffixed = self.ours.model.treat_whitespace_as_suffix
+        spans = self._spans(text)
         for place, span in enumerate(spans):
-            edge = place == len(spans) - 1 if model.treat_whitespace_as_suffix else place == 0
-            edge = edge or self.ours.prefix_every_span
+            edge = self.ours.prefix_every_span or place == (len(spans) - 1 if suffixed else 0)
             if span in self._ids:
                 ids.append(self._ids[span])
             else:
                 ids += (self.theirs if edge else self.unprefixed).encode(span)
         return ids
+
+    def _spans(self, text: str) -> list[str]:
+        """Names and the texts between them: the leftmost name first, or, as in llama.cpp, the longest."""
+        if not self.ours.longest_first:
+            return [span for span in self._split.split(text) if span]
+        spans = [text]
+        for name in self.names:
+            cut = re.compile(f"({re.escape(name)})")
+            spans = [part for span in spans for part in ([span] if span in self._ids else cut.split(span)) if part]
+        return spans
 
     def with_all_names(self, ids: list[int]) -> str | None:
         """The text of ids in which special pieces are their names: what follows one is no text's beginning."""

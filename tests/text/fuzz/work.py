@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from multiprocessing.pool import Pool
 from typing import NamedTuple
 
+from tests.text.fuzz.broken import KINDS, problem
 from tests.text.fuzz.compare import differences
 from tests.text.fuzz.models import load
 from tests.text.fuzz.texts import long_texts
 
 CHUNK_CASES = 1000
+# Broken files of these kinds are a name each, beside the models.
+BROKEN = tuple(f"broken {kind}" for kind in KINDS)
 LONG_NAMES = tuple(long_texts(["a"]))
 Wrong = list[tuple[str, list[str]]]
 
@@ -25,18 +28,25 @@ class Chunk(NamedTuple):
 
 
 def cases(name: str, seed: str, texts: int, long: tuple[str, ...] = LONG_NAMES) -> Iterator[Chunk]:
-    """Random texts of a model, and texts of 100 kB."""
+    """Random texts of a model, and texts of 100 kB; or broken files of a kind."""
     for first in range(0, texts, CHUNK_CASES):
         yield Chunk(name, [f"{seed} {name} {index}" for index in range(first, min(first + CHUNK_CASES, texts))])
-    if long:
+    if long and name not in BROKEN:
         yield Chunk(name, [f"{seed} long {what}" for what in long])
 
 
 def run_chunk(chunk: Chunk) -> tuple[Chunk, Wrong]:
     """The cases in which the packages differ, and how."""
-    pair = load(chunk.name)
-    found = ((seed, differences(pair, seed)) for seed in chunk.seeds)
+    found = ((seed, run_case(chunk.name, seed)) for seed in chunk.seeds)
     return chunk, [(seed, lines) for seed, lines in found if lines]
+
+
+def run_case(name: str, seed: str) -> list[str]:
+    """What differs in one case."""
+    if name in BROKEN:
+        wrong = problem(name.removeprefix("broken "), seed)
+        return [wrong] if wrong else []
+    return differences(load(name), seed)
 
 
 def pool(processes: int) -> Pool:
