@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import webxpu.bench.roofline as roofline
 from playwright_tests.python_page import PythonPage
 from tests.llm import tiny
+from tests.text.sentencepiece_files import trained
 from webxpu import ops
 from webxpu.bench.speeds import speed
+from webxpu.bench.texts import samples
+from webxpu.bench.tokenizer import CHARACTERS, ROUNDS
 from webxpu.cases._fill import Fill
-from webxpu.host import bench
+from webxpu.host import bench, exits
 from webxpu.host.bench import measure, measure_roofline
 from webxpu.host.gpu_page import GpuPage
 from webxpu.host.serve import Server
+from webxpu.text.sentencepiece import SentencePiece
 
 
 @pytest.mark.parametrize("gpu_page", ["adapter"], indirect=True)
@@ -97,3 +104,37 @@ def test_no_speed_is_stated_of_an_adapter_that_computes_on_the_cpu(measured: lis
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("webxpu bench: no speed is measured here: the adapter is a fallback adapter")
+
+
+def test_tokenizers_are_timed_in_a_python_of_their_own_on_any_adapter(tmp_path: Path) -> None:
+    models = {name: tmp_path / name for name in ("unigram_bytes.model", "bpe_bytes.model")}
+    for name, path in models.items():
+        path.write_bytes(trained()[name])
+    report = tmp_path / "found.json"
+    command = [sys.executable, "-m", "webxpu.host.cli", "bench", "--tokenizer", *map(str, models.values())]
+    command += ["--adapter", "swiftshader", "--json", str(report)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "unigram_bytes.model" in done.stdout
+    found = json.loads(report.read_text("utf-8"))
+    assert found["browser"].startswith("Chrome ")
+    assert found["cpu"]
+    assert [one["model_type"] for one in found["tokenizers"]] == ["unigram", "bpe"]
+    for one, (name, path) in zip(found["tokenizers"], models.items(), strict=True):
+        tokenizer = SentencePiece.from_bytes(trained()[name])
+        texts = samples(CHARACTERS, ROUNDS)
+        assert (one["source"], one["vocab_size"]) == (str(path), tokenizer.vocab_size)
+        assert 1e6 < one["heap_bytes"]["before"] <= one["heap_bytes"]["loaded"] <= one["heap_bytes"]["after"]
+        for kind in ("English", "Japanese"):
+            counts = [len(tokenizer.encode(text)) for text in texts[kind]]
+            assert one["texts"][kind]["tokens"] == statistics.median(counts)
+            assert one["texts"][kind]["encode_ms"] > 0
+
+
+def test_a_file_without_a_tokenizer_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "some.bin"
+    path.write_bytes(b"\xff" * 40)
+    command = [sys.executable, "-m", "webxpu.host.cli", "bench", "--tokenizer", str(path), "--adapter", "swiftshader"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (exits.BAD_MODEL, "")
+    assert done.stderr.startswith(f"webxpu bench: {path}: must be a GGUF file, ")

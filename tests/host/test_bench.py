@@ -40,6 +40,8 @@ def test_the_folder_of_a_report_is_made_before_anything_is_measured(no_browser, 
 def options(**given):
     base = {
         "op": None,
+        "tokenizer": None,
+        "text": None,
         "model": None,
         "synthetic": None,
         "type": None,

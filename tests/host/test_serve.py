@@ -175,6 +175,7 @@ def test_a_file_from_elsewhere_is_served_only_under_the_path_that_share_returns(
     assert ask(server, path, Range="bytes=1-2").body == b"ec"
     assert len(path.split("/")[2]) >= 20
     assert ask(server, "/secret.txt").status == 404
+    assert ask(server, path.replace("secret.txt", "tokenizer_config.json")).status == 404  # it has nothing beside it
     with pytest.raises(FileNotFoundError):
         server.share(Path("/nowhere/model.gguf"))
 

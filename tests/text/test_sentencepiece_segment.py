@@ -79,3 +79,10 @@ def test_a_symbol_is_not_merged_with_what_is_next_to_it():
     letters = [(letter, -9.0, NORMAL) for letter in (SPACE, "a", "b")]
     cut = bpe([*letters[:2], ("b", 0.0, USER_DEFINED), ("ab", -1.0, NORMAL), ("aa", -2.0, NORMAL)])
     assert [piece for piece, _ in cut("aabaab")] == ["aa", "b", "aa", "b"]
+
+
+@pytest.mark.parametrize("unk_id", [0, -1])
+def test_a_piece_that_has_the_unknown_ones_id_is_no_single_character(unk_id):
+    cut = segment.Unigram([("<unk>", -3.0, 0), ("a", -1.0, 1)], unk_id, -20.0, exact=True)
+    assert cut("b<unk>ab") == [("b", unk_id), ("<unk>", 0), ("a", 1), ("b", unk_id)]
+    assert segment.Unigram([], unk_id, -20.0)("ab") == [("a", unk_id), ("b", unk_id)]

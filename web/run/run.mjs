@@ -76,6 +76,37 @@ async function bench({ url, load, options }) {
   return loaded.error ? loaded : caught("bench", () => client.bench(options));
 }
 
+/**
+ * Loads a tokenizer in a Python of its own, on the page's thread, and measures it. Errors come back as those of `run`.
+ * @param {Record<string, any>} job arguments of webxpu.bench.tokenizer.measure
+ */
+async function benchTokenizer(job) {
+  const started = await caught("start", startPython);
+  if (started.error) return started;
+  const { pyodide } = started.result;
+  const heap = () => pyodide._module.HEAPU8.byteLength;
+  const module = pyodide.pyimport("webxpu.bench.tokenizer");
+  const answer = await caught("bench", async () => JSON.parse(await module.measured_json(JSON.stringify(job), heap)));
+  if (answer.error) return answer;
+  return answer.result.error ? { error: { ...answer.result.error, stage: "load" } } : answer.result;
+}
+
+/** Python with our package on the page's own thread, as `bridge/worker.mjs` has it in a worker. */
+async function startPython() {
+  const site = new URL("../", import.meta.url);
+  const about = await (await fetch(new URL("site.json", site))).json();
+  const folder = new URL(about.pyodide, site).href;
+  const [{ loadPyodide }, { boot }, tokenizers] = await Promise.all([
+    import(`${folder}pyodide.mjs`),
+    import("../bridge/webxpu.mjs"),
+    import(new URL(about.tokenizers, site).href),
+  ]);
+  const pyodide = await loadPyodide({ indexURL: folder });
+  pyodide.registerJsModule("webxpu_bridge", await boot((/** @type {string} */ name) => import(`../bridge/${name}`), { tokenizers }));
+  await pyodide.loadPackage(["webxpu"], { messageCallback: () => {} });
+  return { pyodide };
+}
+
 /** The result of some work, or its error as data. @param {string} stage @param {() => Promise<any>} work */
 async function caught(stage, work) {
   try {
@@ -91,4 +122,5 @@ Object.assign(host, {
   webxpuRun: run,
   webxpuAbort: () => client?.abort(),
   webxpuBench: bench,
+  webxpuBenchTokenizer: benchTokenizer,
 });

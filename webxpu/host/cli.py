@@ -78,7 +78,11 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--html", type=Path, metavar="FILE", help="write it as one page for a browser")
     _add_adapter(verify)
 
-    _add_bench(command("bench", _bench, "measure ops or a model on the GPU, as a part of what it can do at most"))
+    _add_bench(
+        command(
+            "bench", _bench, "measure ops or a model on the GPU, as a part of what it can do at most, or tokenizers"
+        )
+    )
 
     _add_convert(command("convert", _convert, "write a model's weights in another type, as a folder to load"))
     described = "write a SentencePiece tokenizer's vocabulary as one JSON file"
@@ -114,6 +118,13 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     measured.add_argument(
         "--synthetic", metavar="NAME", help="a model with random weights in the shape of NAME, such as qwen3-1.7b"
     )
+    measured.add_argument(
+        "--tokenizer",
+        nargs="+",
+        metavar="PATH_OR_URL",
+        help="tokenizers: how fast they load, cut texts and put them together in the browser's Python, without a GPU",
+    )
+    bench.add_argument("--text", type=Path, metavar="FILE", help="what tokenizers cut, in place of their own texts")
     bench.add_argument(
         "--type", metavar="TYPE", help="of a synthetic model's weights, such as q1_0 or q4_k; --synthetic needs it"
     )
@@ -233,12 +244,18 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    if options.text is not None and options.tokenizer is None:
+        raise exits.UsageError("--text is for --tokenizer")
     if options.model is not None or options.synthetic is not None:
         from webxpu.host.bench_model import bench_model
 
         return bench_model(options)
     if options.type is not None:
         raise exits.UsageError("--type is for --synthetic")
+    if options.tokenizer is not None:
+        from webxpu.host.bench_tokenizer import bench_tokenizer
+
+        return bench_tokenizer(options)
     from webxpu.host.bench import bench
 
     return bench(options)

@@ -128,10 +128,12 @@ class Server:
             raise web.HTTPMovedPermanently(f"{quote(request.path)}/")
         return _File(path)
 
-    def _find_shared(self, token: str, _name: str = "", inside: str = "") -> Path | None:
-        """A file that is shared, or one of a folder that is."""
+    def _find_shared(self, token: str, name: str = "", inside: str = "") -> Path | None:
+        """A file that is shared, or one of a folder that is. Beside it, under other names, there is nothing."""
         path = self._shared.get(token)
-        if path is None or not path.is_dir():
+        if path is None or name != path.name:
+            return None
+        if not path.is_dir():
             return path
         found = path / inside
         return found.resolve() if "/" not in inside and "\\" not in inside and found.is_file() else None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from webxpu.errors import ShapeError
-from webxpu.formats.sentencepiece_model import Piece, PieceType, SentencePieceModel
+from webxpu.formats.sentencepiece_model import Pieces, PieceType, SentencePieceModel
 from webxpu.text.hf_tokenizer import MAX_VOCAB, TURN_MARKS
 from webxpu.text.sentencepiece_normalizer import Symbols
 
@@ -177,12 +177,14 @@ def checked_added(tokens: Iterable[AddedToken], ids: Mapping[str, int]) -> tuple
 def renamed(model: SentencePieceModel, added: Iterable[AddedToken]) -> SentencePieceModel:
     """The model, in which pieces have the names that tokens of their ids have; no text matches those. Raises ShapeError
     for a new name of the unknown piece or of a byte."""
-    pieces = list(model.pieces)
+    columns = model.columns
+    texts, types = list(columns.texts), bytearray(columns.types)
     for token in added:
-        old = pieces[token.id] if token.id < len(pieces) else None
-        if old is None or old.text == token.content:
+        if token.id >= len(texts) or texts[token.id] == token.content:
             continue
-        if old.type in (PieceType.UNKNOWN, PieceType.BYTE):
-            raise ShapeError(f"added tokens: id {token.id} must stay {old.text!r}, got {token.content[:80]!r}")
-        pieces[token.id] = Piece(token.content, old.score, PieceType.CONTROL)
-    return replace(model, pieces=tuple(pieces))
+        if types[token.id] in (PieceType.UNKNOWN, PieceType.BYTE):
+            raise ShapeError(f"added tokens: id {token.id} must stay {texts[token.id]!r}, got {token.content[:80]!r}")
+        texts[token.id], types[token.id] = token.content, PieceType.CONTROL
+    if texts == columns.texts:
+        return model
+    return replace(model, pieces=Pieces(texts, columns.scores, bytes(types)))

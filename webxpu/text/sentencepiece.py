@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from webxpu.errors import ShapeError
-from webxpu.formats.sentencepiece_model import Piece, PieceType, SentencePieceModel, read_sentencepiece_model
+from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.text.added_tokens import AddedToken, Names, checked_added, marked, renamed
 from webxpu.text.checks import checked_text
 from webxpu.text.hf_tokenizer import TURN_ENDS, is_mark
@@ -22,6 +22,18 @@ _WHICH: dict[str, Callable[[AddedToken], bool]] = {
     "plain": lambda token: not token.special,
     "parts": lambda token: not token.special and not is_mark(token.content),
 }
+
+
+class _Surfaces(dict[int, str | int]):
+    """What ids add to a text, made when they are asked for."""
+
+    def __init__(self, make: Callable[[int], str | int]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, index: int) -> str | int:
+        self[index] = found = self._make(index)
+        return found
 
 
 class SentencePiece:
@@ -62,21 +74,25 @@ class SentencePiece:
     ) -> None:
         self.model = model
         # A name of a special piece hides a piece of the text that is spelled like it.
-        named = sorted((p.type in _NAMED, i) for i, p in enumerate(model.pieces) if p.text != "\0")
-        self._ids = {model.pieces[i].text: i for _, i in named}
+        texts = model.columns.texts
+        self._ids = {text: index for index, text in enumerate(texts) if text != "\0"}
+        self._ids |= {texts[index]: index for index in model.columns.ids_of(*_NAMED) if texts[index] != "\0"}
         self.added = checked_added((marked(token) for token in added), self._ids)
         own = renamed(model, self.added)
-        self._ids = {text: i for text, i in self._ids.items() if own.pieces[i].text == text}
+        for token in self.added:
+            before = texts[token.id] if token.id < len(texts) else token.content
+            if before != token.content and self._ids.get(before) == token.id:
+                del self._ids[before]
         self._ids |= {token.content: token.id for token in self.added}
-        size = len(own.pieces)
+        size = len(texts)
         self.vocab_size = max((size, *(token.id + 1 for token in self.added)))
-        self.pieces = [*(piece.text for piece in own.pieces), *[""] * (self.vocab_size - size)]
+        self.pieces = [*own.columns.texts, *[""] * (self.vocab_size - size)]
         for token in self.added:
             self.pieces[token.id] = token.content
         self._holes = frozenset(range(size, self.vocab_size)).difference(token.id for token in self.added)
         self._rules: Rules = ModelRules(own) if rules is None else rules
         self.unk_id = model.unk_id
-        names = {i: AddedToken(i, p.text, special=True) for i, p in enumerate(own.pieces) if p.type in _FOUND}
+        names = {i: AddedToken(i, self.pieces[i], special=True) for i in own.columns.ids_of(*_FOUND)}
         names |= {token.id: token for token in self.added}
         self._names = {
             which: Names(filter(chosen, names.values()), self._rules.normalize, longest_first=longest_first)
@@ -92,10 +108,8 @@ class SentencePiece:
         self.add_eos = self._asked("add_eos", add_eos, bool(self.eos_ids))
         self.prefix_every_span, self.longest_first = prefix_every_span, longest_first
         self.strip_left = 0  # `id_decoder` does it
-        surfaces = [self._surface(piece) for piece in own.pieces]
-        self.surfaces: list[str | int] = [*surfaces, *self.pieces[size:]]
-        for index in self.literal_ids:
-            self.surfaces[index] = self.pieces[index]
+        self._types = own.columns.types
+        self.surfaces = _Surfaces(self._surface)
 
     @classmethod
     def from_bytes(
@@ -246,11 +260,14 @@ class SentencePiece:
             raise ShapeError(f"{where}: id must be one of {self.vocab_size} pieces, got {token_id}")
         return token_id
 
-    def _surface(self, piece: Piece) -> str | int:
-        """What a piece adds to a text: a byte as a number."""
-        if piece.type == PieceType.BYTE:
-            return int(piece.text[3:5], 16)
-        return self.model.unk_surface if piece.type == PieceType.UNKNOWN else self._rules.surface(piece.text)
+    def _surface(self, index: int) -> str | int:
+        """What an id adds to a text: a byte as a number."""
+        piece = self.pieces[index]
+        if index >= len(self._types) or index in self.literal_ids:
+            return piece
+        if self._types[index] == PieceType.BYTE:
+            return int(piece[3:5], 16)
+        return self.model.unk_surface if self._types[index] == PieceType.UNKNOWN else self._rules.surface(piece)
 
     def _token(self, part: str | int) -> AddedToken | None:
         return self._by_id.get(part) if isinstance(part, int) else None

@@ -94,8 +94,8 @@ class Unigram:
         self._unk_id, self._unk_score = unk_id, unk_score
         self._typecode, self._max_score = ("d", math.inf) if exact else ("f", _MAX_SCORE)
         pieces = list(pieces)
-        size = max((unk_id, *(index for _, _, index in pieces))) + 1
-        # By id; the last of each is that of an unk_id of -1.
+        size = max((index for _, _, index in pieces), default=-1) + 1
+        # By id; the last of each is for -1, a character that no piece stands for.
         self._scores, self._lengths = [0.0] * (size + 1), [1] * (size + 1)
         for text, score, index in pieces:
             self._scores[index], self._lengths[index] = score, len(text)
@@ -106,24 +106,24 @@ class Unigram:
             self._found.update(dict.fromkeys(prefixes, -1))
 
     def __call__(self, text: str) -> list[tuple[str, int]]:
-        ids, lengths = self._paths(text), self._lengths
+        ids, lengths, unk_id = self._paths(text), self._lengths, self._unk_id
         out: list[tuple[str, int]] = []
         end = len(text)
         while end:
             index = ids[end]
             start = end - lengths[index]
-            out.append((text[start:end], index))
+            out.append((text[start:end], unk_id if index < 0 else index))
             end = start
         out.reverse()
         return out
 
     def _paths(self, text: str) -> list[int]:
-        """For each end in the text: the id of the last piece of the best path to it."""
+        """For each end in the text: the id of the last piece of the best path to it, or -1."""
         size = len(text)
         best = array(self._typecode, [-math.inf]) * (size + 1)  # storing rounds a sum to float32
         best[0] = 0.0
-        unk_score, unk_id, max_score = self._unk_score, self._unk_id, self._max_score
-        ids = [unk_id] * (size + 1)
+        unk_score, max_score = self._unk_score, self._max_score
+        ids = [-1] * (size + 1)
         find, scores = self._found.get, self._scores
         for start in range(size):
             here = best[start]
@@ -139,7 +139,7 @@ class Unigram:
                 if total > before:
                     best[end] = total
                     if best[end] > before:
-                        ids[end] = unk_id
+                        ids[end] = -1
             while index is not None:
                 if index >= 0:
                     total = scores[index] + here
