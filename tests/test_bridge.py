@@ -306,6 +306,19 @@ def test_a_bare_page_boots_the_modules_of_the_wheel_once(bridge, script, bare):
     assert "export async function boot" in files["webxpu.mjs"]
 
 
+def test_a_start_makes_calls_that_are_no_awaits_possible(bridge, script, bare):
+    script.answers = {"createTokenizer": 7}
+
+    async def boot(_):
+        return script
+
+    bare.run_js = lambda _: boot
+    with pytest.raises(errors.DeviceError, match=r"^createTokenizer: the bridge to JavaScript is not started"):
+        bridge.create_tokenizer("{}", "{}")
+    asyncio.run(bridge.start())
+    assert bridge.create_tokenizer("{}", "{}") == 7
+
+
 def test_a_policy_that_forbids_eval_is_explained(bridge, bare):
     def refuse(text):
         raise JsException("EvalError", "Refused to evaluate a string as JavaScript")
