@@ -15,7 +15,7 @@ import webxpu
 from tests.llm import tiny, tiny_hf
 from tests.llm.fake_bridge import FakeBridge
 from tests.text.gguf_files import gguf_bytes
-from tests.text.sentencepiece_files import trained
+from tests.text.sentencepiece_files import UNKNOWN, model, trained
 from tests.text.test_gguf_pieces import NAMES, TRAINED, metadata
 from tests.text.vocabularies import CONTROL, made
 from webxpu.errors import FetchError, FormatError, ShapeError, Unsupported
@@ -70,6 +70,12 @@ def test_a_source_is_what_it_holds_whatever_its_name(tmp_path: Path, kind: str, 
     found = load(form(path) if form in (Path, str) else form(data))
     assert found.encode(TEXT) == ids
     assert found.decode(ids, skip_special=False)
+
+
+def test_a_model_file_that_begins_as_json_does_is_none() -> None:
+    data = model([("{" + "a" * 10,), ("<unk>", 0.0, UNKNOWN)])
+    assert data.lstrip().startswith(b"{")
+    assert load(data).id_to_piece(0) == "{" + "a" * 10
 
 
 def test_a_configuration_beside_the_file_counts_unless_another_is_given(tmp_path: Path) -> None:

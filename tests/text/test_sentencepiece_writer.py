@@ -10,6 +10,7 @@ import sentencepiece
 from tests.text.sentencepiece_files import BPE, BYTES, HEAD, NORMAL, UNUSED, model, trained
 from tests.text.test_gguf_pieces import NAMES, TRAINED, metadata
 from webxpu.errors import FormatError
+from webxpu.formats.protobuf import Message
 from webxpu.formats.sentencepiece_model import Piece, PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.formats.sentencepiece_writer import write_sentencepiece_model
 from webxpu.text.gguf_pieces import sentencepiece_model
@@ -65,6 +66,14 @@ def test_a_role_that_no_piece_has_stays_without_one() -> None:
     again = read_again(replace(found, names=dict(found.names) | {"bos": ""}))
     assert again.names == dict(found.names) | {"bos": "<<no bos>>"}
     assert sentencepiece.SentencePieceProcessor(model_proto=write_sentencepiece_model(again)).bos_id() == -1
+
+
+def test_ids_of_roles_are_written_for_readers_that_look_there() -> None:
+    found = read_sentencepiece_model(model([*HEAD[1:], HEAD[0], ("a", -1.0, NORMAL)]))
+    trainer = next(f for f in Message(write_sentencepiece_model(found), "m") if f.number == 2)
+    data = Message(write_sentencepiece_model(found), "m")
+    ids = {f.number: data.integers(f)[0] for f in data.inner(trainer) if 40 <= f.number <= 43}
+    assert ids == {40: 2, 41: 0, 42: 1, 43: -1}
 
 
 def test_places_that_are_kept_free_and_all_switches_survive() -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from tests.text.sentencepiece_files import BPE, BYTES, HEAD, NORMAL, UNUSED, USER_DEFINED, WORD, model, trained
 from tests.text.test_gguf_pieces import NAMES, TEXTS, TRAINED, metadata
-from webxpu.errors import FormatError
+from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.sentencepiece_model import SentencePieceModel, read_sentencepiece_model
 from webxpu.text.added_tokens import AddedToken
 from webxpu.text.sentencepiece import SentencePiece
+from webxpu.text.sentencepiece_rules import ModelRules
 from webxpu.text.tokenizers import tokenizer_from_gguf
 from webxpu.text.vocabulary_json import tokenizer_from_vocabulary, vocabulary_text
 
@@ -109,6 +110,27 @@ def test_a_file_with_the_formats_first_keys_alone_is_read() -> None:
     assert tokenizer_from_vocabulary(without).encode("<s>a") == [1, 3]
     spec = tokenizer_from_vocabulary(MINIMAL | {"normalizer": {"name": ""}}).model.normalizer
     assert (spec.add_dummy_prefix, spec.remove_extra_whitespaces, spec.escape_whitespaces) == (True, True, True)
+
+
+def test_scores_are_float32_and_a_role_may_be_an_added_tokens() -> None:
+    assert tokenizer_from_vocabulary(MINIMAL).model.pieces[3].score == -1.100000023841858
+    end = {"id": 7, "content": "<end>", "special": True}
+    found = tokenizer_from_vocabulary(MINIMAL | {"addedTokens": [end], "eosId": 7, "padId": 7})
+    assert (found.eos_ids, found.pad_id, found.encode("a<end>")) == ((7,), 7, [3, 7])
+
+
+def test_rules_that_a_model_file_does_not_have_are_refused() -> None:
+    class Other(ModelRules):
+        pass
+
+    class Foreign:
+        around = None
+
+    found = SentencePiece(SMALL.model, rules=Other(SMALL.model))
+    assert vocabulary_text(found)
+    found._rules = Foreign()  # type: ignore[assignment]
+    with pytest.raises(Unsupported, match=r"^tokenizer\.model: the steps of a tokenizer\.json have no place in a "):
+        vocabulary_text(found)
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:

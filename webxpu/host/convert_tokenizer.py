@@ -9,12 +9,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from webxpu.errors import Unsupported
-from webxpu.formats.sentencepiece_model import Piece, SentencePieceModel
 from webxpu.formats.sentencepiece_writer import write_sentencepiece_model
 from webxpu.host import exits
 from webxpu.host.exits import BadModel, UsageError
@@ -22,7 +20,7 @@ from webxpu.host.fixture_texts import TEXTS
 from webxpu.host.progress import download_bars
 from webxpu.llm.files import Files
 from webxpu.llm.local_files import LocalBridge, as_bridge, local_source
-from webxpu.text.hf_tokenizer import TURN_MARKS
+from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
 from webxpu.text.loading import open_tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.vocabulary_json import vocabulary_text
@@ -76,7 +74,8 @@ def convert_tokenizer(
     bridge = _Reading(lambda *at: report(source.name, *at))
     found = asyncio.run(open_tokenizer(Files(local_source(source), as_bridge(bridge))))
     if not isinstance(found, SentencePiece):
-        raise UsageError(f"{source} must be a SentencePiece tokenizer, got byte-level BPE, which has no such form")
+        kind = found.kind if isinstance(found, Tokenizer) else type(found).__name__
+        raise UsageError(f"{source} must be a SentencePiece tokenizer, got {kind}, which has no such form")
     texts = [vocabulary_text(found)]
     cases = made_by_sentencepiece(found) if fixtures else []
     if fixtures:
@@ -111,7 +110,7 @@ def made_by_sentencepiece(tokenizer: SentencePiece) -> list[dict[str, Any]]:
     """Cases of `sentencepiece`: texts of many kinds, and the names of the tokenizer's own control pieces."""
     from sentencepiece import SentencePieceProcessor
 
-    theirs = SentencePieceProcessor(model_proto=write_sentencepiece_model(_known(tokenizer.model)))
+    theirs = SentencePieceProcessor(model_proto=write_sentencepiece_model(tokenizer.model))
     found = [token.content for token in tokenizer.added if not token.special]
     cases = []
     for name, text in {**TEXTS, **_control_texts(tokenizer)}.items():
@@ -119,12 +118,6 @@ def made_by_sentencepiece(tokenizer: SentencePiece) -> list[dict[str, Any]]:
             ids = theirs.encode(text)
             cases.append({"name": name, "text": text, "ids": ids, "decoded": theirs.decode(ids)})
     return cases
-
-
-def _known(model: SentencePieceModel) -> SentencePieceModel:
-    """The model as `sentencepiece` takes it: places that are kept free have names of their own, which no text has."""
-    pieces = (Piece(f"\ufdd0{i}", p.score, p.type) if p.text == "\0" else p for i, p in enumerate(model.pieces))
-    return replace(model, pieces=tuple(pieces))
 
 
 def _control_texts(tokenizer: SentencePiece) -> Mapping[str, str]:

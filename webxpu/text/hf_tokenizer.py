@@ -15,7 +15,7 @@ from typing import Any
 from webxpu.errors import FormatError, ShapeError, Unsupported
 from webxpu.text import gguf_tokenizer
 from webxpu.text.checks import checked_text
-from webxpu.text.pieces import BYTE_OF_CHARACTER, piece_decoder
+from webxpu.text.pieces import BYTE_OF_CHARACTER, byte_level, piece_decoder
 from webxpu.text.stream import TextStream
 from webxpu.text.tokenizer_json import added_around, check_form, unknown_piece
 
@@ -121,6 +121,13 @@ class Tokenizer:
         made.add_bos = made.bos_id is not None and first is not None and ids.get(first) == made.bos_id
         made.add_eos = last is not None and ids.get(last) in made.eos_ids
         return made
+
+    @property
+    def kind(self) -> str:
+        """What it is called: byte-level BPE, or a tokenizer.json of its model's type."""
+        bytewise = self._piece_bytes is byte_level
+        kind = str(self._json["model"].get("type"))[:40]
+        return f"byte-level {kind}" if bytewise else f"a tokenizer.json of the type {kind}"
 
     def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
         """Ids of a text.

@@ -145,6 +145,11 @@ class SentencePiece:
         return [*before, *ids, *after]
 
     @property
+    def rules(self) -> Rules:
+        """How texts become stretches that are cut, and ids text."""
+        return self._rules
+
+    @property
     def special_names(self) -> dict[str, int]:
         """Control pieces, special added tokens, others that are marks of a chat by their form, and the unknown one, by
         name."""

@@ -23,22 +23,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from webxpu.errors import FormatError, ShapeError
+from webxpu.errors import FormatError, ShapeError, Unsupported
 from webxpu.formats.sentencepiece_model import (
     MAX_FLOAT32,
     MAX_PIECE_BYTES,
     ModelType,
     NormalizerSpec,
-    Piece,
+    Pieces,
     PieceType,
     SentencePieceModel,
     checked_pieces,
 )
 from webxpu.text.added_tokens import AddedToken
 from webxpu.text.sentencepiece import SentencePiece
+from webxpu.text.sentencepiece_rules import ModelRules
 
 MODEL_TYPES = {kind.name.lower(): kind for kind in ModelType}
-_PIECE_TYPES = {int(kind): kind for kind in PieceType}
+_PIECE_TYPES = frozenset(map(int, PieceType))
 _ROLES = ("unk", "bos", "eos", "pad")
 _ADDED_SWITCHES = {"lstrip": "lstrip", "rstrip": "rstrip", "singleWord": "single_word", "normalized": "normalized"}
 # Names of normalizers that change no character.
@@ -52,7 +53,10 @@ def is_vocabulary(values: Mapping[str, Any]) -> bool:
 
 
 def vocabulary_text(tokenizer: SentencePiece) -> str:
-    """The JSON of a tokenizer, a line a piece; the same for the same tokenizer."""
+    """The JSON of a tokenizer, a line a piece; the same for the same tokenizer. Raises Unsupported for one whose rules
+    are not those of a model file."""
+    if not isinstance(tokenizer.rules, ModelRules):
+        raise Unsupported(f"{tokenizer.model.name}: the steps of a tokenizer.json have no place in a vocabulary JSON")
     model, spec = tokenizer.model, tokenizer.model.normalizer
     ids = {"unk": tokenizer.unk_id, "bos": tokenizer.bos_id, "pad": tokenizer.pad_id}
     ids["eos"] = tokenizer.eos_ids[0] if tokenizer.eos_ids else None
@@ -80,10 +84,10 @@ def vocabulary_text(tokenizer: SentencePiece) -> str:
             f"{role}_token": tokenizer.pieces[index] for role, index in ids.items() if index is not None and index >= 0
         },
     }
-    scores = array("f", [piece.score for piece in model.pieces])
-    pieces = (_json([p.text, score, int(p.type)]) for p, score in zip(model.pieces, scores, strict=True))
+    columns = model.columns
+    rows = zip(columns.texts, array("f", columns.scores), columns.types, strict=True)
     lines = [f"{_json(key)}:{_json(value)}" for key, value in head.items()]
-    return "{" + ",\n".join(lines) + ',\n"pieces":[\n' + ",\n".join(pieces) + "\n]}\n"
+    return "{" + ",\n".join(lines) + ',\n"pieces":[\n' + ",\n".join(map(_json, rows)) + "\n]}\n"
 
 
 def _described(token: AddedToken) -> dict[str, Any]:
@@ -165,7 +169,7 @@ class _Reader:
             self.refuse("unkId", f"{unk_id}, the piece of type {int(PieceType.UNKNOWN)}", self.values["unkId"])
         return SentencePieceModel(
             name=self.name,
-            pieces=tuple(pieces),
+            pieces=pieces,
             model_type=MODEL_TYPES[kind],
             normalizer=self.normalizer(),
             treat_whitespace_as_suffix=self.value("treatWhitespaceAsSuffix", bool, False),
@@ -176,7 +180,7 @@ class _Reader:
             names={},
         )
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> Pieces:
         entries = self.value("pieces", list)
         if not entries:
             self.refuse("pieces", "a list with pieces", "none")
@@ -192,8 +196,7 @@ class _Reader:
             if type(kind) is not int or kind not in _PIECE_TYPES:
                 self.refuse(f"pieces[{index}][2]", "1 to 6", kind)
         texts, scores, kinds = zip(*entries, strict=True)
-        rounded = array("f", scores).tolist()
-        return list(map(Piece, texts, rounded, map(_PIECE_TYPES.__getitem__, kinds)))
+        return Pieces(list(texts), array("f", scores), bytes(kinds))
 
     def normalizer(self) -> NormalizerSpec:
         found = self.value("normalizer", dict)
