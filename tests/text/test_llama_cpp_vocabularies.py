@@ -200,6 +200,11 @@ def test_a_vocabulary_of_texts_without_a_byte_is_refused() -> None:
         tokenizer_from_gguf(made)
 
 
+@of("gemma-4")
+def test_gemma_4s_turns_end_though_its_file_names_the_end_of_texts_alone(opened: tuple[str, AnyTokenizer]) -> None:
+    assert [opened[1].id_to_piece(index) for index in opened[1].eos_ids] == ["<eos>", "<turn|>"]
+
+
 @of("phi-3")
 def test_of_several_unknown_pieces_the_named_one_is_it_and_the_others_are_control_pieces(
     opened: tuple[str, AnyTokenizer],

@@ -21,11 +21,20 @@ from webxpu.text.tokenizer_json import added_around, check_form, unknown_piece
 
 # Special tokens that end a turn in some family of models; files often name only the one that ends a text.
 TURN_ENDS = frozenset(
-    ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|end_of_text|>", "<|endoftext|>")
+    (
+        "<|im_end|>",
+        "<|eot_id|>",
+        "<|eom_id|>",
+        "<|end|>",
+        "<end_of_turn>",
+        "<turn|>",
+        "<|end_of_text|>",
+        "<|endoftext|>",
+    )
 )
 # Names that are control tokens even where a file calls them user-defined, as Gemma's tokenizer.model does: what a user
 # writes must not end a turn or begin one.
-TURN_MARKS = TURN_ENDS | {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>"}
+TURN_MARKS = TURN_ENDS | {"<|im_start|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "<|turn>"}
 
 # Markup by its form, with DeepSeek's wide bars.
 _MARKUP = re.compile("<[|\uff5c].+[|\uff5c]>")
