@@ -92,6 +92,22 @@ class Charsmap:
                     best = (units[node] ^ _IS_VALUE, length, place == len(encoded))
         return self._found(best), len(text) - at + 1
 
+    def shortest(self, text: str) -> str | None:
+        """The replacement of the shortest rule that matches at the text's beginning, or None."""
+        units, node = self._units, self._first
+        for character in text:
+            encoded = character.encode()
+            for place, byte in enumerate(encoded, 1):
+                node ^= byte
+                unit = units[node]
+                if unit & _LABEL != byte:
+                    return None
+                node ^= _offset(unit)
+                if unit & _HAS_VALUE:
+                    found = self._found((units[node] ^ _IS_VALUE, 1, place == len(encoded)))
+                    return None if found is None else found[0]
+        return None
+
     def _found(self, best: tuple[int, int, bool] | None) -> tuple[str, int] | None:
         if best is None:
             return None

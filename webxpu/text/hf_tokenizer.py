@@ -17,7 +17,7 @@ from webxpu.text import gguf_tokenizer
 from webxpu.text.checks import checked_text
 from webxpu.text.pieces import BYTE_OF_CHARACTER, byte_level, piece_decoder
 from webxpu.text.stream import TextStream
-from webxpu.text.tokenizer_json import added_around, check_form, unknown_piece
+from webxpu.text.tokenizer_json import added_around, check_form, token_content, unknown_piece
 
 # Special tokens that end a turn in some family of models; files often name only the one that ends a text.
 TURN_ENDS = frozenset(
@@ -117,13 +117,13 @@ class Tokenizer:
     @classmethod
     def from_json(cls, tokenizer_json: str | Mapping[str, Any], config: str | Mapping[str, Any] = "{}") -> Tokenizer:
         """From a tokenizer.json and, for the tokens that have a role, its tokenizer_config.json."""
-        described = _parsed("tokenizer.json", tokenizer_json)
+        described = parsed("tokenizer.json", tokenizer_json)
         check_form(described)
-        settings = _parsed("tokenizer_config.json", config)
+        settings = parsed("tokenizer_config.json", config)
         made = cls(described, bos_id=None, eos_ids=(), add_bos=False)
         ids, roles = made._ids, ("bos_token", "eos_token", "pad_token")
-        made.bos_id, eos, made.pad_id = (ids.get(_content(settings.get(role))) for role in roles)
-        made.unk_id = ids.get(unknown_piece(described) or _content(settings.get("unk_token")), -1)
+        made.bos_id, eos, made.pad_id = (ids.get(token_content(settings.get(role))) for role in roles)
+        made.unk_id = ids.get(unknown_piece(described) or token_content(settings.get("unk_token")), -1)
         if eos is not None:
             made.eos_ids = tuple(dict.fromkeys((eos, *made.eos_ids)))
         first, last = added_around(described)
@@ -220,7 +220,7 @@ def _backend(tokenizer_json: Mapping[str, Any]) -> _Encode:
     return lambda text, add_special: list(tokenizer.encode(text, add_special_tokens=add_special).ids)
 
 
-def _parsed(what: str, source: str | Mapping[str, Any]) -> Mapping[str, Any]:
+def parsed(what: str, source: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(source, str):
         return source
     try:
@@ -279,8 +279,3 @@ def _renamed_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
         model["unk_token"] = names[model["unk_token"]]
     added = [{**token, "content": names.get(token["content"], token["content"])} for token in added]
     return {**tokenizer_json, "model": model, "added_tokens": added, "post_processor": None}
-
-
-def _content(token: Any) -> str:
-    """A token in tokenizer_config.json: its text, or an object that has it."""
-    return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")

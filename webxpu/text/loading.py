@@ -22,8 +22,7 @@ from webxpu.llm.files import MAX_TOKENIZER_BYTES, MAX_VALUES, Files
 from webxpu.llm.local_files import LocalBridge, as_bridge, local_source
 from webxpu.llm.source import Source, loading
 from webxpu.text.gguf_pieces import MODEL_TYPES
-from webxpu.text.hf_tokenizer import Tokenizer
-from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_gguf, tokenizer_from_model
+from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_gguf, tokenizer_from_json, tokenizer_from_model
 from webxpu.text.vocabulary_json import is_vocabulary, tokenizer_from_vocabulary
 
 CONFIG_NAME = "tokenizer_config.json"
@@ -210,8 +209,10 @@ def _object(data: bytes, name: str) -> dict[str, Any]:
 
 
 async def _of_tokenizer_json(values: Settings, settings: Settings) -> AnyTokenizer:
-    await _start_library()
-    return Tokenizer.from_json(values, settings)
+    model = values.get("model")
+    if not (isinstance(model, Mapping) and model.get("type") == "Unigram"):
+        await _start_library()
+    return tokenizer_from_json(values, settings)
 
 
 def _of_model(data: bytes, name: str, settings: Settings) -> AnyTokenizer:

@@ -293,22 +293,23 @@ class SentencePiece:
             starts, ends = every or (first and i == 0), every or (last and i == final)
             normal = self._rules.normalize(span, first=starts, last=ends)
             if not names.normal:
-                self._cut(normal, starts, ends, out)
+                self._cut(normal, starts, ends, out, which)
                 continue
             parts = names.normal.split(normal)
             for k, (named, part) in enumerate(parts):
                 if named is not None:
                     out.append((self.pieces[named.id], named.id))
                 else:
-                    self._cut(part, every or (starts and k == 0), every or (ends and k == len(parts) - 1), out)
+                    begins, closes = every or (starts and k == 0), every or (ends and k == len(parts) - 1)
+                    self._cut(part, begins, closes, out, which)
         return out
 
-    def _cut(self, normal: str, first: bool, last: bool, out: list[tuple[str, int]]) -> None:
+    def _cut(self, normal: str, first: bool, last: bool, out: list[tuple[str, int]], which: str) -> None:
         """Adds the pieces and ids of normalised text. Unknown ones become bytes, or a run of them one."""
         rules, unk_id, byte_ids = self._rules, self.unk_id, self.model.byte_ids
         for stretch in rules.stretches(normal, first=first, last=last):
             after_unknown = False
-            for piece, index in rules.cut(stretch):
+            for piece, index in rules.cut(stretch, names=which == "all"):
                 unknown = index == unk_id
                 if unknown and byte_ids:
                     out += [(self.pieces[byte_ids[byte]], byte_ids[byte]) for byte in piece.encode()]

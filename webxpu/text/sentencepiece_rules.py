@@ -47,9 +47,12 @@ class Rules(Protocol):
         """The parts of a normalised span that are cut one by one: no piece reaches over two of them, and a run of
         unknown characters ends with its stretch."""
 
-    def cut(self, stretch: str) -> list[tuple[str, int]]:
+    def cut(self, stretch: str, *, names: bool) -> list[tuple[str, int]]:
         """Texts and ids of pieces. The model's unk_id stands for bytes, where the model has them; else those next to
-        each other in a stretch become one."""
+        each other in a stretch become one.
+
+        names   whether special tokens may be pieces, where text becomes one of their names in `normalize`
+        """
 
     def surface(self, piece: str) -> str:
         """What a piece of the types normal, user-defined and unused adds inside a text."""
@@ -64,10 +67,13 @@ class ModelRules:
     def __init__(self, model: SentencePieceModel) -> None:
         self.around: tuple[Sequence[int], Sequence[int]] | None = None
         self.normalize = Normalizer(model)
-        self.cut = segmenter(model)
+        self._segment = segmenter(model)
 
     def stretches(self, normal: str, *, first: bool, last: bool) -> Sequence[str]:  # noqa: ARG002
         return (normal,)
+
+    def cut(self, stretch: str, *, names: bool) -> list[tuple[str, int]]:  # noqa: ARG002
+        return self._segment(stretch)
 
     def surface(self, piece: str) -> str:
         return piece.replace(SPACE_SYMBOL, " ")

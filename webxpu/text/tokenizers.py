@@ -12,8 +12,10 @@ from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, re
 from webxpu.text import gguf_tokenizer
 from webxpu.text.gguf_added import added_tokens, with_control_pieces
 from webxpu.text.gguf_pieces import MODEL_TYPES, sentencepiece_model
-from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
+from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer, parsed
 from webxpu.text.sentencepiece import SentencePiece
+from webxpu.text.tokenizer_json import check_form
+from webxpu.text.unigram_json import is_unigram, unigram_tokenizer
 
 
 class AnyTokenizer(Protocol):
@@ -112,6 +114,21 @@ def tokenizer_from_gguf(metadata: Mapping[str, Any]) -> AnyTokenizer:
     )
     made.eos_ids = tuple(dict.fromkeys((*gguf_tokenizer.eos_ids(metadata, size), *made.eos_ids)))
     return made
+
+
+def tokenizer_from_json(
+    tokenizer_json: str | Mapping[str, Any], config: str | Mapping[str, Any] = "{}"
+) -> AnyTokenizer:
+    """The tokenizer of a tokenizer.json and, for the tokens that have a role, its tokenizer_config.json: a
+    `SentencePiece` for a Unigram model, else a `Tokenizer`.
+
+    Raises FormatError, and Unsupported for a kind or a step not known here.
+    """
+    described = parsed("tokenizer.json", tokenizer_json)
+    check_form(described)
+    if is_unigram(described):
+        return unigram_tokenizer(described, parsed("tokenizer_config.json", config))
+    return Tokenizer.from_json(described, config)
 
 
 def _marked(model: SentencePieceModel) -> SentencePieceModel:
