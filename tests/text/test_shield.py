@@ -18,7 +18,7 @@ from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.shield import Shield, texts_of
 from webxpu.text.template import ChatTemplate
-from webxpu.text.tokenizers import tokenizer_from_model
+from webxpu.text.tokenizers import tokenizer_from_json, tokenizer_from_model
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
@@ -181,7 +181,7 @@ UNIGRAM = {
 
 def test_rules_of_the_tokenizer_hold_around_the_templates_tokens() -> None:
     """A word boundary at the text's beginning alone, and white space that a control token takes with it."""
-    made = Tokenizer.from_json(UNIGRAM)
+    made = tokenizer_from_json(UNIGRAM)
     rust = RustTokenizer.from_str(json.dumps({"normalizer": None, "post_processor": None, **UNIGRAM}))
     assert made.encode_parts(["a", 1, " a", 1, "a"]) == rust.encode("a</s> a</s>a").ids
     ids = prompt(made, "a</s>", "{{ messages[0].content }}</s> a")

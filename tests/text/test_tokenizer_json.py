@@ -13,7 +13,9 @@ from webxpu.errors import FormatError, Unsupported
 from webxpu.text.gguf_tokenizer import tokenizer_json
 from webxpu.text.hf_tokenizer import Tokenizer
 from webxpu.text.pieces import piece_decoder
+from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.tokenizer_json import added_around
+from webxpu.text.tokenizers import tokenizer_from_json
 
 ADDED_AS_IT_IS = {"single_word": False, "lstrip": False, "rstrip": False}
 
@@ -109,16 +111,18 @@ def test_decoders_work_piece_by_piece(decoder, piece, expected, strip_left):
     assert (piece_bytes(piece), stripped) == (expected, strip_left)
 
 
-def test_a_unigram_vocabulary_is_a_list_and_has_no_plain_form():
+def test_a_unigram_vocabulary_is_a_list_and_makes_another_tokenizer():
     vocab = [["<unk>", 0.0], ["▁", -1.0], ["▁a", -2.0], ["b", -3.0]]
     decoder = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     described = {"version": "1.0", "model": {"type": "Unigram", "unk_id": 0, "vocab": vocab}, "decoder": decoder}
-    tokenizer = Tokenizer.from_json({**described, "pre_tokenizer": decoder})
+    with pytest.raises(Unsupported, match=r"^tokenizer: a Unigram model is for `tokenizer_from_json`"):
+        Tokenizer.from_json(described)
+    tokenizer = tokenizer_from_json({**described, "pre_tokenizer": decoder})
+    assert isinstance(tokenizer, SentencePiece)
     assert tokenizer.vocab_size == 4
     assert tokenizer.encode("a b") == [2, 1, 3]
     assert tokenizer.decode([2, 1, 3]) == "a b"
-    with pytest.raises(Unsupported, match=r"^tokenizer: names of control tokens can be plain text only in a BPE"):
-        tokenizer.encode("a", parse_special=False)
+    assert isinstance(tokenizer_from_json(bytes_and_pieces()), Tokenizer)
 
 
 def test_a_vocabulary_that_does_not_say_its_type_has_no_plain_form():
@@ -173,7 +177,7 @@ HUGE_ID = [{"id": 4_000_000_000, "content": "x", "special": True, "normalized": 
             "tokenizer: the decoder Strip is not supported",
         ),
         (
-            {"model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", 0.0]]}, "added_tokens": HUGE_ID},
+            {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": HUGE_ID},
             FormatError,
             "tokenizer: ids must be whole numbers below 4194304",
         ),

@@ -1,4 +1,4 @@
-"""What Hugging Face's tokenizer.json makes of pieces: the steps of `decoder`, equal to `tokenizers` 0.23, as pieces come.
+"""What Hugging Face's tokenizer.json makes of pieces: the steps of `decoder`, as `tokenizers` 0.23 has them.
 
 A step takes pieces and gives pieces. After Fuse there is one piece alone, which comes in parts.
 """

@@ -126,14 +126,15 @@ def _replace(pattern: Pattern, content: str) -> Step:
 
 
 def replaced(normal: Normal, pattern: Pattern, content: str) -> Normal:
-    """The text with `content` in place of what the pattern matches. It stems from the last character matched."""
+    """The text with `content` in place of what the pattern matches. It stems from the last character matched or, of an
+    empty match, from that before it; at the very beginning it counts as the first's."""
     text, head = normal
     found = pattern.matches(text) if text else []
     out: list[str] = []
     at = length = new_head = 0
     for begin, end in found:
         out += text[at:begin], content
-        new_head += max(min(begin, head) - at, 0) + (len(content) if end <= head or (end <= 1 and head) else 0)
+        new_head += max(min(begin, head) - at, 0) + (len(content) if end <= head else 0)
         at = end
     out.append(text[at:])
     new_head += max(head - at, 0)
@@ -142,9 +143,9 @@ def replaced(normal: Normal, pattern: Pattern, content: str) -> Normal:
 
 
 class Precompiled:
-    """SentencePiece's compiled rules as Hugging Face uses them: by grapheme clusters. To a short one the first rule that
-    matches at its beginning applies, the shortest, and what it gives stands for the whole cluster; else, and to long
-    ones, to each character the rule for it."""
+    """SentencePiece's compiled rules as Hugging Face uses them, by grapheme clusters. To a short one the shortest rule
+    that matches at its beginning applies, and what it gives stands for the whole cluster; else, and to long ones, to
+    each character the rule for it."""
 
     def __init__(self, step: Mapping[str, Any]) -> None:
         try:

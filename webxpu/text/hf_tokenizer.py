@@ -119,6 +119,8 @@ class Tokenizer:
         """From a tokenizer.json and, for the tokens that have a role, its tokenizer_config.json."""
         described = parsed("tokenizer.json", tokenizer_json)
         check_form(described)
+        if not isinstance(described["model"]["vocab"], Mapping):
+            raise Unsupported("tokenizer: a Unigram model is for `tokenizer_from_json`, this is for vocabularies by id")
         settings = parsed("tokenizer_config.json", config)
         made = cls(described, bos_id=None, eos_ids=(), add_bos=False)
         ids, roles = made._ids, ("bos_token", "eos_token", "pad_token")
@@ -233,11 +235,9 @@ def parsed(what: str, source: str | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _pieces(tokenizer_json: Mapping[str, Any]) -> list[str | None]:
-    """Pieces by id, None where an id has none; added tokens count last. A Unigram vocabulary is a list with scores."""
+    """Pieces by id, None where an id has none; added tokens count last."""
     vocab = tokenizer_json["model"]["vocab"]
     added = {token["id"]: token["content"] for token in tokenizer_json.get("added_tokens", ())}
-    if not isinstance(vocab, Mapping):
-        vocab = {piece: index for index, (piece, _score) in enumerate(vocab)}
     ids = [*vocab.values(), *added]
     if not all(type(index) is int and 0 <= index < MAX_VOCAB for index in ids):
         raise FormatError(f"tokenizer: ids must be whole numbers below {MAX_VOCAB}")
@@ -251,7 +251,7 @@ def _pieces(tokenizer_json: Mapping[str, Any]) -> list[str | None]:
 
 def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     """The same tokenizer, for which names of control tokens are plain text."""
-    if tokenizer_json["model"].get("type") != "BPE":  # a Unigram model would still find the name, as a piece
+    if tokenizer_json["model"].get("type") != "BPE":  # others would still find the name, as a piece
         raise Unsupported("tokenizer: names of control tokens can be plain text only in a BPE vocabulary")
     added = [token for token in tokenizer_json.get("added_tokens", ()) if not token["special"]]
     return {**tokenizer_json, "added_tokens": added}
@@ -271,10 +271,7 @@ def _renamed_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     """The same tokenizer, whose control tokens have names that no text has."""
     model, added = dict(tokenizer_json["model"]), tokenizer_json.get("added_tokens", ())
     names = {t["content"]: _mark(t["id"]) for t in added if _is_covered(t)}
-    if isinstance(model["vocab"], Mapping):
-        model["vocab"] = {names.get(piece, piece): index for piece, index in model["vocab"].items()}
-    else:
-        model["vocab"] = [[names.get(piece, piece), score] for piece, score in model["vocab"]]
+    model["vocab"] = {names.get(piece, piece): index for piece, index in model["vocab"].items()}
     if model.get("unk_token") in names:
         model["unk_token"] = names[model["unk_token"]]
     added = [{**token, "content": names.get(token["content"], token["content"])} for token in added]

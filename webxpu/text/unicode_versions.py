@@ -1,7 +1,7 @@
 """Unicode as the libraries inside Hugging Face's `tokenizers` 0.23 know it, whichever version Python's own tables have.
 
-They have 9.0 for normal forms and marks, 8.0 for punctuation, 16.0 for regular expressions, 17.0 for numbers, lower case
-and grapheme clusters. The tables say in what these differ from Python's, which may be those of 14.0 to 17.0.
+They have 9.0 for normal forms and marks, 8.0 for punctuation, 16.0 for regular expressions, 17.0 for numbers, lower
+case and grapheme clusters. The tables say in what these differ from Python's, which may be those of 14.0 to 17.0.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _SINCE_16 = {
     "Lu": "1c89 a7cb-a7cc a7da a7dc 10d50-10d65",
     "Mc": "cf3 113b8-113ba 113c2 113c5 113c7-113ca 113cc-113cd 113cf 1171e 11f03 11f34-11f35 11f3e-11f3f 11f41 "
     "1612a-1612c",
-    "Mn": "897 ece 10d69-10d6d 10efc-10eff 11241 113bb-113c0 113ce 113d0 113d2 113e1-113e2 11f00-11f01 11f36-11f3a 11f40 "
-    "11f42 11f5a 13440 13447-13455 1611e-16129 1612d-1612f 1e08f 1e4ec-1e4ef 1e5ee-1e5ef",
+    "Mn": "897 ece 10d69-10d6d 10efc-10eff 11241 113bb-113c0 113ce 113d0 113d2 113e1-113e2 11f00-11f01 11f36-11f3a "
+    "11f40 11f42 11f5a 13440 13447-13455 1611e-16129 1612d-1612f 1e08f 1e4ec-1e4ef 1e5ee-1e5ef",
     "Nd": "10d40-10d49 116d0-116e3 11bf0-11bf9 11f50-11f59 16130-16139 16d70-16d79 1ccf0-1ccf9 1e4f0-1e4f9 1e5f1-1e5fa",
     "No": "1d2c0-1d2d3",
     "Pd": "10d6e",

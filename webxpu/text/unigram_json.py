@@ -109,7 +109,7 @@ class UnigramRules:
         normal = Normal(text, int(first))
         if self._normalizer is not None:
             normal = self._normalizer(normal)
-        return _Headed(normal.text, normal.head) if self._heads else normal.text
+        return _Headed(normal.text, normal.head if first else 0) if self._heads else normal.text
 
     def stretches(self, normal: str, *, first: bool, last: bool) -> Sequence[str]:  # noqa: ARG002
         """The text's parts after the file's pre-tokenizer."""
