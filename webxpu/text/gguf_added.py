@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel
+from webxpu.formats.sentencepiece_model import Pieces, PieceType, SentencePieceModel
 from webxpu.text.added_tokens import AddedToken
 from webxpu.text.gguf_tokenizer import token_pieces
 from webxpu.text.hf_tokenizer import TURN_MARKS
@@ -27,17 +27,19 @@ def with_control_pieces(model: SentencePieceModel) -> SentencePieceModel:
     """The model, to which marks of turns and ends of texts are control pieces even where its file calls them
     user-defined."""
     names = TURN_MARKS | ENDS
-    own = (p.type == PieceType.USER_DEFINED and p.text in names for p in model.pieces)
-    pieces = (p._replace(type=PieceType.CONTROL) if mark else p for p, mark in zip(model.pieces, own, strict=True))
-    return replace(model, pieces=tuple(pieces))
+    columns, types = model.columns, bytearray(model.columns.types)
+    for index in columns.ids_of(PieceType.USER_DEFINED):
+        if columns.texts[index] in names:
+            types[index] = PieceType.CONTROL
+    return replace(model, pieces=Pieces(columns.texts, columns.scores, bytes(types)))
 
 
 def added_tokens(metadata: Mapping[str, Any], model: SentencePieceModel) -> list[AddedToken]:
     """Pieces that are found as names and are more than control pieces: user-defined ones, found whether control pieces
     are or not, and those that take white space with them, which files do not say but names of models do."""
     texts = token_pieces(metadata)
-    special = {i: True for i, p in enumerate(model.pieces) if p.type in (PieceType.CONTROL, PieceType.UNKNOWN)}
-    special |= {i: False for i, p in enumerate(model.pieces) if p.type == PieceType.USER_DEFINED}
+    special = dict.fromkeys(model.columns.ids_of(PieceType.CONTROL, PieceType.UNKNOWN), True)
+    special |= dict.fromkeys(model.columns.ids_of(PieceType.USER_DEFINED), False)
     found = {i: AddedToken(i, texts[i], special=special[i]) for i in sorted(special)}
     if _named(metadata, "general.architecture", "nomic-bert-moe", "jina-bert-v3"):
         found = {i: replace(t, lstrip=True) if t.content == "<mask>" else t for i, t in found.items()}

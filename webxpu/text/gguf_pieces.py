@@ -5,6 +5,7 @@ https://github.com/ggml-org/llama.cpp/blob/ef035f779276d5f5636a0fd8cbeff6a83d646
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from webxpu.formats.gguf import metadata_value
 from webxpu.formats.sentencepiece_model import (
     ModelType,
     NormalizerSpec,
-    Piece,
+    Pieces,
     PieceType,
     SentencePieceModel,
     checked_pieces,
@@ -24,7 +25,6 @@ from webxpu.text.gguf_tokenizer import token_id, token_pieces
 from webxpu.text.sentencepiece_normalizer import SPACE_SYMBOL
 
 MODEL_TYPES = {"llama": ModelType.BPE, "t5": ModelType.UNIGRAM}
-_TYPES = {int(kind): kind for kind in PieceType}
 # Texts of places that are kept free: nothing matches them.
 _FREE = ("", "\0")
 _ROLES = {"unk": "unknown_token_id", "bos": "bos_token_id", "eos": "eos_token_id", "pad": "padding_token_id"}
@@ -34,7 +34,7 @@ def sentencepiece_model(metadata: Mapping[str, Any], name: str = "tokenizer") ->
     """The model that metadata of these two kinds describe. Raises FormatError."""
     kind = MODEL_TYPES[metadata_value(metadata, "tokenizer.ggml.model", str)]
     pieces = _pieces(metadata)
-    fallback = any(piece.type == PieceType.BYTE for piece in pieces)
+    fallback = PieceType.BYTE in pieces.types
     byte_ids, unk_id = checked_pieces(name, pieces, kind, fallback)
     unigram = kind is ModelType.UNIGRAM
 
@@ -43,7 +43,7 @@ def sentencepiece_model(metadata: Mapping[str, Any], name: str = "tokenizer") ->
 
     return SentencePieceModel(
         name=name,
-        pieces=tuple(pieces),
+        pieces=pieces,
         model_type=kind,
         normalizer=NormalizerSpec(
             name="",
@@ -62,7 +62,7 @@ def sentencepiece_model(metadata: Mapping[str, Any], name: str = "tokenizer") ->
     )
 
 
-def _pieces(metadata: Mapping[str, Any]) -> list[Piece]:
+def _pieces(metadata: Mapping[str, Any]) -> Pieces:
     """Pieces with their scores and types. Of user-defined ones files have the text itself, such as Gemma's runs of
     spaces; of the others what a text becomes, with its spaces escaped."""
     texts = list(token_pieces(metadata))
@@ -73,7 +73,7 @@ def _pieces(metadata: Mapping[str, Any]) -> list[Piece]:
     if not np.isin(types, list(PieceType)).all():
         raise FormatError(f"tokenizer: tokenizer.ggml.token_type must be 1 to 6, got {types.min()} to {types.max()}")
     taken = set(texts)
-    kinds = list(map(_TYPES.__getitem__, _one_unknown(metadata, types).tolist()))
+    kinds = bytearray(_one_unknown(metadata, types).astype(np.uint8).tobytes())
     for index in np.flatnonzero(types == PieceType.USER_DEFINED).tolist():
         escaped = texts[index].replace(" ", SPACE_SYMBOL)
         if escaped not in taken:
@@ -81,7 +81,7 @@ def _pieces(metadata: Mapping[str, Any]) -> list[Piece]:
     if not taken.isdisjoint(_FREE):
         for index in [i for i, text in enumerate(texts) if text in _FREE]:
             texts[index], kinds[index] = "\0", PieceType.UNUSED
-    return list(map(Piece, texts, scores.tolist(), kinds))
+    return Pieces(texts, array("d", scores.astype(np.float64).tobytes()), bytes(kinds))
 
 
 def _one_unknown(metadata: Mapping[str, Any], types: Any) -> Any:
@@ -109,7 +109,7 @@ def _charsmap(metadata: Mapping[str, Any]) -> bytes:
     return values.tobytes()
 
 
-def _name(metadata: Mapping[str, Any], key: str, pieces: list[Piece]) -> str:
+def _name(metadata: Mapping[str, Any], key: str, pieces: Pieces) -> str:
     """The piece of a role, or a name that none has."""
     index = token_id(metadata, key, len(pieces))
-    return "" if index is None else pieces[index].text
+    return "" if index is None else pieces.texts[index]

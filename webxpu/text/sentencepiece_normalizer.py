@@ -66,7 +66,8 @@ class Normalizer:
 
     def __init__(self, model: SentencePieceModel) -> None:
         spec = model.normalizer
-        self._symbols = Symbols(p.text for p in model.pieces if p.type == PieceType.USER_DEFINED)
+        columns = model.columns
+        self._symbols = Symbols(columns.texts[index] for index in columns.ids_of(PieceType.USER_DEFINED))
         self._charsmap = Charsmap(spec.charsmap, model.name, spec.charsmap_at) if spec.charsmap else None
         self._space = SPACE_SYMBOL if spec.escape_whitespaces else " "
         self._dummy = spec.add_dummy_prefix
