@@ -15,35 +15,22 @@ from tests.llm.tiny import finished
 from tests.text.gguf_files import gguf_bytes
 from tests.text.sentencepiece_files import trained
 from tests.text.test_gguf_pieces import NAMES, TRAINED, metadata
-from tests.text.vocabularies import CONTROL, made
+from tests.text.vocabularies import CONTROL, UNIGRAM, made
 from webxpu.host.serve import Server
 from webxpu.text.gguf_tokenizer import tokenizer_json
 from webxpu.text.sentencepiece import SentencePiece
+from webxpu.text.tokenizers import tokenizer_from_json
 from webxpu.text.vocabulary_json import vocabulary_text
 
 NAME = next(name for name in NAMES if TRAINED[name].byte_fallback)
 BPE = made([("<s>", CONTROL)], ["h e", "l l"], bos_token_id=258)
-UNIGRAM = {
-    "version": "1.0", "normalizer": {"type": "NFKC"}, "post_processor": None,
-    "added_tokens": [
-        {
-            "id": 0, "content": "<unk>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
-            "special": True,
-        },
-    ],
-    "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
-    "decoder": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
-    "model": {
-        "type": "Unigram", "unk_id": 0, "byte_fallback": False,
-        "vocab": [["<unk>", 0.0], ["\u2581", -3.0], ["\u2581he", -2.0], ["l", -2.5], ["lo", -2.2], ["\u6771", -4.0]],
-    },
-}  # fmt: skip
 FILES = {
     "tokenizer.model": trained()[NAME],
     "pieces.gguf": gguf_bytes(metadata(TRAINED[NAME])),
     "bpe.gguf": gguf_bytes(BPE),
     "bpe.json": json.dumps(tokenizer_json(BPE)).encode(),
     "unigram.json": json.dumps(UNIGRAM).encode(),
+    "steps.json": vocabulary_text(tokenizer_from_json(UNIGRAM)).encode(),
     "vocabulary.json": vocabulary_text(SentencePiece.from_bytes(trained()[NAME])).encode(),
 }
 TEXTS = ["hello  world", "\u6771\u4eac caf\u00e9 \U0001f600\r\n", "<s> x", ""]

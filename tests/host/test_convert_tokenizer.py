@@ -16,6 +16,7 @@ from tests.llm import tiny, tiny_hf
 from tests.text.gguf_files import gguf_bytes
 from tests.text.sentencepiece_files import HEAD, NORMAL, UNUSED, model, trained
 from tests.text.test_gguf_pieces import NAMES, TRAINED, metadata
+from tests.text.vocabularies import UNIGRAM
 from webxpu.host import convert_tokenizer as command
 from webxpu.host.cli import main
 from webxpu.host.convert_tokenizer import convert_tokenizer, fixtures_path, made_by_sentencepiece
@@ -81,6 +82,20 @@ def test_places_that_are_kept_free_do_not_stop_sentencepiece() -> None:
     assert set(cases) > {"control_name", "control_in_text", "control_adjacent", "control_spaced", "control_broken"}
     nameless = SentencePiece.from_bytes(model([("a", -1.0, NORMAL), ("<unk>", 0.0, 2)], {}, {3: 0, 4: 0}))
     assert nameless.special_names == {"<unk>": 1}
+
+
+def test_a_unigram_tokenizer_json_is_written_with_its_steps_and_fixtures_of_its_own_library(tmp_path: Path) -> None:
+    source, out = tmp_path / "tokenizer.json", tmp_path / "a.json"
+    source.write_text(json.dumps(UNIGRAM))
+    counts = convert_tokenizer(source, out, fixtures=True)
+    found = load(out)
+    cases = {case["name"]: case for case in json.loads(fixtures_path(out).read_text("utf-8"))}
+    assert counts["fixtures"] == len(cases) >= 80
+    assert "angle_brackets" not in cases, "it has <unk>, which is always a token to that library"
+    assert cases["ja_halfwidth"]["ids"] == [1, 0, 1, 0], "normalised by the file's NFKC"
+    for case in cases.values():
+        assert found.encode(case["text"], parse_special=False) == case["ids"], case["name"]
+        assert found.decode(case["ids"]) == case["decoded"], case["name"]
 
 
 def test_what_is_there_is_replaced_only_where_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -203,6 +203,10 @@ KINDS = r"a GGUF file, a tokenizer\.json, a SentencePiece model, a vocabulary JS
         (b'{"a": 1, "b": 2}', rf"^x: must be {KINDS}, got JSON with the keys 'a', 'b': 7b 22 61 "),
         (b"{}", rf"^x: must be {KINDS}, got JSON with the keys \(none\): 7b 7d$"),
         (b'{"pieces": [["a", 0]]}', r"^x: byteFallback must be true or false, got 'nothing'$"),
+        (
+            b'{"model": {"type": "Unigram", "vocab": {"a": 0}}, "decoder": null}',
+            r"model\.vocab must be a list of pieces ",
+        ),
         (b"[1, 2]", rf"^x: must be {KINDS}, got bytes 5b 31 "),
         (b'{"model": ', r"^x: the text at byte 10 must be JSON, got Expecting value \(bytes none\)$"),
         (b'{"model": ' + b"[" * 100_000, r"^x: the text at byte 0 must be nested at most 32 deep, got more "),

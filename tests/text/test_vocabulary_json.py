@@ -11,12 +11,13 @@ import pytest
 
 from tests.text.sentencepiece_files import BPE, BYTES, HEAD, NORMAL, UNUSED, USER_DEFINED, WORD, model, trained
 from tests.text.test_gguf_pieces import NAMES, TEXTS, TRAINED, metadata
+from tests.text.vocabularies import UNIGRAM
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.sentencepiece_model import SentencePieceModel, read_sentencepiece_model
 from webxpu.text.added_tokens import AddedToken
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.sentencepiece_rules import ModelRules
-from webxpu.text.tokenizers import tokenizer_from_gguf
+from webxpu.text.tokenizers import tokenizer_from_gguf, tokenizer_from_json
 from webxpu.text.vocabulary_json import tokenizer_from_vocabulary, vocabulary_text
 
 PIECES = [*HEAD, *BYTES, ("\u2581a", -1.1, NORMAL), ("\u2581", -2.0, NORMAL), ("bc", 0.0, USER_DEFINED)]
@@ -119,6 +120,43 @@ def test_scores_are_float32_and_a_role_may_be_an_added_tokens() -> None:
     assert (found.eos_ids, found.pad_id, found.encode("a<end>")) == ((7,), 7, [3, 7])
 
 
+def test_a_tokenizer_jsons_steps_and_scores_survive() -> None:
+    described = copy.deepcopy(UNIGRAM)
+    described["model"]["vocab"][1][1] = -3.1  # no float32
+    described["post_processor"] = {"type": "BertProcessing", "sep": ["l", 3], "cls": ["\u2581", 1]}
+    found = tokenizer_from_json(described, {"eos_token": "l", "pad_token": "<unk>"})
+    assert isinstance(found, SentencePiece)
+    same(again(found), found)
+    assert again(found).model.pieces[1].score == -3.1
+    assert again(found).encode("hello \ufb01 <tool>", add_special=True)[-2:] == [6, 3]
+    assert vocabulary_text(again(found)) == vocabulary_text(found)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("steps", [], r"^v: steps must be an object, got '\[\]'$"),
+        ("steps", {"normalizer": {"type": "Strange"}}, r"Strange"),
+        ("unkId", 9, r"model\.unk_id must be one of 6 pieces, got '9'$"),
+        ("unkId", None, r"^v: unkId must be a whole number, got None$|^v: unkId must be a whole number, got 'None'$"),
+        ("byteFallback", 1, r"^v: byteFallback must be true or false, got '1'$"),
+        ("vocabSize", 7, r"^v: vocabSize must be 6, as many as there are pieces, got '7'$"),
+        ("pieces", [["a", 0.0]], r"^v: pieces\[0\] must be \[piece, score, type\], got "),
+        ("pieces", [["a", "0", 1]], r"the score of model\.vocab\[0\] must be a finite number, got '0'$"),
+        ("pieces", [["a", 10**400, 1]], r"the score of model\.vocab\[0\] must be a finite number, got '1000"),
+        ("pieces", [], r"^v: pieces must be a list with pieces, got 'none'$"),
+        ("addedTokens", [{"id": 5}], r"^v: addedTokens\[0\]\.content must be a text, got 'None'$"),
+        ("padId", 70, r"^v: padId must be an id below 7, got '70'$"),
+    ],
+)
+def test_a_wrong_entry_of_a_vocabulary_with_steps_is_named(key: str, value: Any, message: str) -> None:
+    values = json.loads(vocabulary_text(tokenizer_from_json(UNIGRAM))) | {key: value}  # type: ignore[arg-type]
+    if key == "pieces":
+        values["vocabSize"] = len(value)
+    with pytest.raises((FormatError, Unsupported), match=message):
+        tokenizer_from_vocabulary(values, "v")
+
+
 def test_rules_that_a_model_file_does_not_have_are_refused() -> None:
     class Other(ModelRules):
         pass
@@ -129,7 +167,7 @@ def test_rules_that_a_model_file_does_not_have_are_refused() -> None:
     found = SentencePiece(SMALL.model, rules=Other(SMALL.model))
     assert vocabulary_text(found)
     found._rules = Foreign()  # type: ignore[assignment]
-    with pytest.raises(Unsupported, match=r"^tokenizer\.model: the steps of a tokenizer\.json have no place in a "):
+    with pytest.raises(Unsupported, match=r"^tokenizer\.model: rules of the kind Foreign have no place in a "):
         vocabulary_text(found)
 
 

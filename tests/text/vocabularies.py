@@ -23,3 +23,25 @@ def made(extra: list[tuple[str, int]] = (), merges: list[str] = (), **keys) -> d
         "tokenizer.ggml.merges": list(merges),
         **{f"tokenizer.ggml.{key}": value for key, value in keys.items()},
     }
+
+
+# A small tokenizer.json with a Unigram model.
+UNIGRAM = {
+    "version": "1.0", "normalizer": {"type": "NFKC"}, "post_processor": None,
+    "added_tokens": [
+        {
+            "id": 0, "content": "<unk>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+            "special": True,
+        },
+        {
+            "id": 6, "content": "<tool>", "single_word": False, "lstrip": True, "rstrip": False, "normalized": True,
+            "special": False,
+        },
+    ],
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+    "decoder": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+    "model": {
+        "type": "Unigram", "unk_id": 0, "byte_fallback": False,
+        "vocab": [["<unk>", 0.0], ["\u2581", -3.0], ["\u2581he", -2.0], ["l", -2.5], ["lo", -2.2], ["\u6771", -4.0]],
+    },
+}  # fmt: skip

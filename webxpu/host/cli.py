@@ -156,14 +156,15 @@ def _add_convert_tokenizer(convert: argparse.ArgumentParser) -> None:
         "source",
         type=Path,
         metavar="SOURCE",
-        help="a tokenizer.model, a GGUF file, or a folder with a tokenizer; a tokenizer_config.json beside it counts",
+        help="a tokenizer.model, a GGUF file, a tokenizer.json with a Unigram model, or a folder with one of them; a "
+        "tokenizer_config.json beside it counts",
     )
     convert.add_argument("out", type=Path, metavar="OUT.json", help="the file to write")
     convert.add_argument(
         "--fixtures",
         action="store_true",
         help="also write OUT.fixtures.json: some 80 texts with the ids and the decoded text that the package "
-        "sentencepiece gives for them",
+        "sentencepiece gives for them, or tokenizers for a tokenizer.json",
     )
     convert.add_argument("--force", action="store_true", help="replace files that are there already")
 

@@ -23,7 +23,7 @@ from webxpu.llm.local_files import LocalBridge, as_bridge, local_source
 from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
 from webxpu.text.loading import open_tokenizer
 from webxpu.text.sentencepiece import SentencePiece
-from webxpu.text.vocabulary_json import vocabulary_text
+from webxpu.text.vocabulary_json import tokenizer_json_of, vocabulary_text
 
 SUFFIX = ".json"
 
@@ -54,9 +54,9 @@ def convert_tokenizer(
 
     source    what `webxpu.load_tokenizer` takes: a tokenizer.model, a GGUF file, a folder with one of them
     out       where to; the name ends in .json
-    fixtures  writes NAME.fixtures.json beside it too: a list of {name, text, ids, decoded}, made by `sentencepiece`.
-              They are `encode(text, parse_special=False)` and `decode(ids)`; a text in which an added token would be
-              found, which `sentencepiece` does not know, is left out
+    fixtures  writes NAME.fixtures.json beside it too: a list of {name, text, ids, decoded}, made by `sentencepiece`,
+              of a tokenizer.json by `tokenizers`. They are `encode(text, parse_special=False)` and `decode(ids)`; texts
+              with names that this library does not know, or always takes for tokens, are left out
     force     replaces files that are there
     report    told (label, bytes done, bytes in all)
 
@@ -77,7 +77,7 @@ def convert_tokenizer(
         kind = found.kind if isinstance(found, Tokenizer) else type(found).__name__
         raise UsageError(f"{source} must be a SentencePiece tokenizer, got {kind}, which has no such form")
     texts = [vocabulary_text(found)]
-    cases = made_by_sentencepiece(found) if fixtures else []
+    cases = _made_by_its_library(found, texts[0]) if fixtures else []
     if fixtures:
         texts.append(_lines(cases))
     _write(dict(zip(paths, texts, strict=True)))
@@ -104,6 +104,26 @@ class _Reading(LocalBridge):
         self.read_bytes += len(found)
         self.report(self.read_bytes, None)
         return found
+
+
+def _made_by_its_library(tokenizer: SentencePiece, vocabulary: str) -> list[dict[str, Any]]:
+    values = json.loads(vocabulary)
+    return made_by_tokenizers(tokenizer, values) if "steps" in values else made_by_sentencepiece(tokenizer)
+
+
+def made_by_tokenizers(tokenizer: SentencePiece, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same of `tokenizers`, whose vocabularies with steps are: `values` is one. Texts with names of special tokens
+    are left out: to that library such a name is always a token, or a piece."""
+    from tokenizers import Tokenizer as RustTokenizer
+
+    theirs = RustTokenizer.from_str(json.dumps(tokenizer_json_of(values)))
+    names = [token.content for token in tokenizer.added if token.special]
+    cases = []
+    for name, text in TEXTS.items():
+        if not any(content in text for content in names):
+            ids = theirs.encode(text, add_special_tokens=False).ids
+            cases.append({"name": name, "text": text, "ids": ids, "decoded": theirs.decode(ids)})
+    return cases
 
 
 def made_by_sentencepiece(tokenizer: SentencePiece) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +17,7 @@ from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.sentencepiece_segment import UNKNOWN_PENALTY, Unigram
 from webxpu.text.tokenizer_json import refuse, setting, steps_of, token_content, unknown_piece
 
+_STEPS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
 # Stretches whose pieces are remembered, and how long they may be: in words, most come again.
 _MAX_KNOWN, _MAX_KNOWN_CHARACTERS = 65_536, 48
@@ -68,7 +69,10 @@ def unigram_tokenizer(described: Mapping[str, Any], settings: Mapping[str, Any])
 
 
 class UnigramRules:
-    """The `Rules` of such a file."""
+    """The `Rules` of such a file.
+
+    steps, byte_fallback   what it says of what happens to a text and to ids, and of characters that no piece has
+    """
 
     def __init__(self, described: Mapping[str, Any]) -> None:
         self.around: tuple[Sequence[int], Sequence[int]] | None = None
@@ -87,6 +91,8 @@ class UnigramRules:
         if not isinstance(fallback, bool):
             refuse("model.byte_fallback", "true or false", fallback)
         self._byte_ids = [self.ids.get(f"<0x{byte:02X}>") for byte in range(256)] if fallback else []
+        self.steps = {key: described.get(key) for key in _STEPS}
+        self.byte_fallback = fallback
         self._normalizer, self._pre_tokenizer = normalizer(described), pre_tokenizer(described)
         self._heads = heads_matter(described)
         self._segment = self._named = Unigram((), self.unk_id, self._unk_score, exact=True)
@@ -188,12 +194,14 @@ class _Headed(str):
         return _Headed(part, max(min(self.head, end) - begin, 0))
 
 
-def _vocabulary(vocab: list[Any]) -> list[tuple[str, float]]:
+def _vocabulary(vocab: object) -> list[tuple[str, float]]:
     """Pieces and scores."""
+    if not isinstance(vocab, list):
+        refuse("model.vocab", "a list of pieces with scores in a Unigram model", vocab)
     if len(vocab) > MAX_VOCAB:
         refuse("model.vocab", f"of at most {MAX_VOCAB} pieces", len(vocab))
     for index, (text, score) in enumerate(vocab):
-        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        if type(score) not in (int, float) or not abs(score) <= sys.float_info.max:
             refuse(f"the score of model.vocab[{index}]", "a finite number", score)
         try:
             text.encode()

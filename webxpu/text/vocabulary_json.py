@@ -37,6 +37,8 @@ from webxpu.formats.sentencepiece_model import (
 from webxpu.text.added_tokens import AddedToken
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.sentencepiece_rules import ModelRules
+from webxpu.text.tokenizer_json import check_form
+from webxpu.text.unigram_json import UnigramRules, unigram_tokenizer
 
 MODEL_TYPES = {kind.name.lower(): kind for kind in ModelType}
 _PIECE_TYPES = frozenset(map(int, PieceType))
@@ -55,15 +57,15 @@ def is_vocabulary(values: Mapping[str, Any]) -> bool:
 def vocabulary_text(tokenizer: SentencePiece) -> str:
     """The JSON of a tokenizer, a line a piece; the same for the same tokenizer. Raises Unsupported for one whose rules
     are not those of a model file."""
-    if not isinstance(tokenizer.rules, ModelRules):
-        raise Unsupported(f"{tokenizer.model.name}: the steps of a tokenizer.json have no place in a vocabulary JSON")
-    model, spec = tokenizer.model, tokenizer.model.normalizer
+    rules, model, spec = tokenizer.rules, tokenizer.model, tokenizer.model.normalizer
+    if not isinstance(rules, ModelRules | UnigramRules):
+        raise Unsupported(f"{model.name}: rules of the kind {type(rules).__name__} have no place in a vocabulary JSON")
     ids = {"unk": tokenizer.unk_id, "bos": tokenizer.bos_id, "pad": tokenizer.pad_id}
     ids["eos"] = tokenizer.eos_ids[0] if tokenizer.eos_ids else None
     head: dict[str, Any] = {
         "vocabSize": len(model.pieces),
         "modelType": model.model_type.name.lower(),
-        "byteFallback": model.byte_fallback,
+        "byteFallback": model.byte_fallback if isinstance(rules, ModelRules) else rules.byte_fallback,
         **{f"{role}Id": -1 if ids[role] is None else ids[role] for role in _ROLES},
         "eosIds": tokenizer.eos_ids,
         "addBos": tokenizer.add_bos,
@@ -84,8 +86,11 @@ def vocabulary_text(tokenizer: SentencePiece) -> str:
             f"{role}_token": tokenizer.pieces[index] for role, index in ids.items() if index is not None and index >= 0
         },
     }
+    if isinstance(rules, UnigramRules):
+        head["steps"] = rules.steps
     columns = model.columns
-    rows = zip(columns.texts, array("f", columns.scores), columns.types, strict=True)
+    scores = array("f" if isinstance(rules, ModelRules) else "d", columns.scores)
+    rows = zip(columns.texts, scores, columns.types, strict=True)
     lines = [f"{_json(key)}:{_json(value)}" for key, value in head.items()]
     return "{" + ",\n".join(lines) + ',\n"pieces":[\n' + ",\n".join(map(_json, rows)) + "\n]}\n"
 
@@ -105,6 +110,31 @@ def tokenizer_from_vocabulary(values: Mapping[str, Any], name: str = "vocabulary
     Raises FormatError, naming the entry, and Unsupported for a normalizer that is named but not there.
     """
     return _Reader(values, name).tokenizer()
+
+
+def tokenizer_json_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The tokenizer.json that a vocabulary with `steps` was made from, as far as a tokenizer needs it. Its parts are
+    not checked."""
+    unk_id = values.get("unkId")
+    added = [
+        {**{name: token.get(key, False) for key, name in _ADDED_SWITCHES.items()}, **_plain(token)}
+        for token in values.get("addedTokens", ())
+    ]
+    return {
+        "version": "1.0",
+        "added_tokens": added,
+        **values["steps"],
+        "model": {
+            "type": "Unigram",
+            "unk_id": None if unk_id == -1 else unk_id,
+            "byte_fallback": values.get("byteFallback"),
+            "vocab": [entry[:2] for entry in values["pieces"]],
+        },
+    }
+
+
+def _plain(token: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: token.get(key) for key in ("id", "content", "special")}
 
 
 class _Reader:
@@ -133,15 +163,8 @@ class _Reader:
         return found
 
     def tokenizer(self) -> SentencePiece:
-        model = self.model()
-        added = self.added()
         try:
-            made = SentencePiece(
-                replace(model, names=self.names(model, added)),
-                added=added,
-                prefix_every_span=self.value("prefixEverySpan", bool, False),
-                longest_first=self.value("longestFirst", bool, False),
-            )
+            made = self.stepped() if "steps" in self.values else self.plain()
         except ShapeError as e:  # added tokens that clash
             raise FormatError(f"{self.name}: {e}") from e
         self.special_tokens()
@@ -156,14 +179,41 @@ class _Reader:
             self.refuse("addEos", "false without an eosId", True)
         return made
 
+    def plain(self) -> SentencePiece:
+        model, added = self.model(), self.added()
+        return SentencePiece(
+            replace(model, names=self.names(model, added)),
+            added=added,
+            prefix_every_span=self.value("prefixEverySpan", bool, False),
+            longest_first=self.value("longestFirst", bool, False),
+        )
+
+    def stepped(self) -> SentencePiece:
+        for key, kind in (("steps", dict), ("unkId", int), ("byteFallback", bool)):
+            self.value(key, kind)
+        self.added()
+        self.size()
+        described = tokenizer_json_of(self.values)
+        check_form(described)
+        return unigram_tokenizer(described, {})
+
+    def size(self) -> None:
+        entries = self.value("pieces", list)
+        if not entries:
+            self.refuse("pieces", "a list with pieces", "none")
+        for index, entry in enumerate(entries):
+            if type(entry) is not list or len(entry) != 3:
+                self.refuse(f"pieces[{index}]", "[piece, score, type]", entry)
+        if self.value("vocabSize", int) != len(entries):
+            self.refuse("vocabSize", f"{len(entries)}, as many as there are pieces", self.values["vocabSize"])
+
     def model(self) -> SentencePieceModel:
         kind = self.value("modelType", str, "unigram")
         if kind not in MODEL_TYPES:
             self.refuse("modelType", f"one of {', '.join(MODEL_TYPES)}", kind)
         fallback = self.value("byteFallback", bool)
+        self.size()
         pieces = self.pieces()
-        if self.value("vocabSize", int) != len(pieces):
-            self.refuse("vocabSize", f"{len(pieces)}, as many as there are pieces", self.values["vocabSize"])
         byte_ids, unk_id = checked_pieces(self.name, pieces, MODEL_TYPES[kind], fallback)
         if self.value("unkId", int) != unk_id:
             self.refuse("unkId", f"{unk_id}, the piece of type {int(PieceType.UNKNOWN)}", self.values["unkId"])
@@ -181,13 +231,8 @@ class _Reader:
         )
 
     def pieces(self) -> Pieces:
-        entries = self.value("pieces", list)
-        if not entries:
-            self.refuse("pieces", "a list with pieces", "none")
-        for index, entry in enumerate(entries):
-            if type(entry) is not list or len(entry) != 3:
-                self.refuse(f"pieces[{index}]", "[piece, score, type]", entry)
-            text, score, kind = entry
+        entries = self.values["pieces"]
+        for index, (text, score, kind) in enumerate(entries):
             nbytes = len(self.text(f"pieces[{index}][0]", text).encode())
             if not 0 < nbytes < MAX_PIECE_BYTES:
                 self.refuse(f"pieces[{index}][0]", f"of 1 to {MAX_PIECE_BYTES - 1} bytes", f"{nbytes} bytes")
