@@ -174,9 +174,11 @@ class Fetcher:
                 raise FetchError(f"{archive}: {command[0]} is not installed") from error
         if done.returncode != 0:
             output = done.stderr + done.stdout
+            reason = _reason(output)
             if _UNREACHABLE.search(output):
                 self.failed_hosts[program] = "no network"
-            raise FetchError(f"{archive}: {' '.join(command[:4])} failed: {_reason(output)}")
+                reason += f" ({program} could not reach its server)"
+            raise FetchError(f"{archive}: {' '.join(command[:4])} failed: {reason}")
         files = sorted(downloads.iterdir())
         if len(files) != 1:
             raise FetchError(f"{archive}: one file must come, got {[f.name for f in files]}")
