@@ -31,6 +31,8 @@ from webxpu.text.stream import TextStream
 Compared = tuple[str, object, object]
 # Of the long differences of a long text only the beginning is shown.
 SHOWN_CHARACTERS = 300
+# What llama.cpp takes with some names, where it follows them.
+ASCII_SPACE = " \t\n\v\f\r"
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Pair:
         pieces = self.ours.model.pieces
         self._special = {i for i, p in enumerate(pieces) if p.type in (PieceType.CONTROL, PieceType.UNKNOWN)}
         self._ids = {pieces[index].text: index for index in self._special}
+        self._stripping = {token.content for token in self.ours.added if token.rstrip}
         self.names = sorted(self._ids, key=len, reverse=True)
         self._split = re.compile(f"({'|'.join(map(re.escape, self.names)) or '(?!)'})")
         self._plain = next(
@@ -76,6 +79,8 @@ class Pair:
         suffixed = self.ours.model.treat_whitespace_as_suffix
         spans = self._spans(text)
         for place, span in enumerate(spans):
+            if place and spans[place - 1] in self._stripping:
+                span = span.lstrip(ASCII_SPACE)
             edge = self.ours.prefix_every_span or place == (len(spans) - 1 if suffixed else 0)
             if span in self._ids:
                 ids.append(self._ids[span])

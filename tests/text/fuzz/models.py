@@ -23,7 +23,7 @@ FILES: tuple[str, ...] = (
     "botchan_en_unigram_1000", "botchan_en_bpe_1000", "kyoto_ja_unigram_8000", "seqio",
     "mistral-v1", "mistral-v2", "mistral-v3",
 )  # fmt: skip
-VOCABULARIES = ("llama-spm", "nomic-bert-moe")  # of GGUF files: Llama-2's and XLM-R's
+VOCABULARIES = ("llama-spm", "phi-3", "nomic-bert-moe")  # of GGUF files: Llama-2, Phi-3, XLM-R
 NAMES = (*ARCHIVED, *NORMALISERS, *FILES, *VOCABULARIES)
 
 
