@@ -67,7 +67,7 @@ def test_texts_ids_and_pieces_come_out_as_sentencepiece_has_them(
 ) -> None:
     pair = load(name)
     rng = random.Random(f"browser {name}")
-    texts = [random_text(rng, pair.vocab) for _ in range(TEXTS)]
+    texts = [random_text(rng, pair.vocab, pair.rules) for _ in range(TEXTS)]
     ids = [random_ids(rng, len(pair.vocab)) for _ in range(TEXTS)] + [pair.theirs.encode(text) for text in texts]
     pieces = [random_pieces(rng, pair.vocab) for _ in range(TEXTS)]
     unit = rng.choice(("a", "あ", "\u2603 the", "ｶﾞ"))

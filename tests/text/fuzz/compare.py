@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import random
 import re
 import traceback
@@ -21,8 +22,8 @@ from tests.text.fuzz.texts import (
     random_pieces,
     random_text,
 )
+from tests.text.sentencepiece_files import HEAD, NORMAL, message, model
 from tests.text.sentencepiece_files import field as proto_field
-from tests.text.sentencepiece_files import message
 from webxpu.errors import ShapeError
 from webxpu.formats.sentencepiece_model import PieceType
 from webxpu.text.sentencepiece import SentencePiece
@@ -31,8 +32,20 @@ from webxpu.text.stream import TextStream
 Compared = tuple[str, object, object]
 # Of the long differences of a long text only the beginning is shown.
 SHOWN_CHARACTERS = 300
+MAX_RULES = 5000
 # What llama.cpp takes with some names, where it follows them.
 ASCII_SPACE = " \t\n\v\f\r"
+
+
+@functools.lru_cache(maxsize=8)
+def rules_of(charsmap: bytes) -> list[str]:
+    """Some of the strings that a charsmap's rules replace, as `sentencepiece` finds them."""
+    if not charsmap:
+        return []
+    spec = proto_field(3, message({2: charsmap}))
+    rules = sentencepiece.SentencePieceNormalizer(model_proto=model([*HEAD, ("a", 0.0, NORMAL)]) + spec).Decompile()
+    keys = [key for key, _ in rules]
+    return random.Random(1).sample(keys, min(len(keys), MAX_RULES))
 
 
 @dataclass
@@ -49,6 +62,7 @@ class Pair:
     theirs: Any = field(init=False)
     unprefixed: Any = field(init=False)
     vocab: list[str] = field(init=False)
+    rules: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.theirs = sentencepiece.SentencePieceProcessor(model_proto=self.data)
@@ -56,6 +70,7 @@ class Pair:
         plain = self.data + proto_field(3, message({3: 0}))
         self.unprefixed = sentencepiece.SentencePieceProcessor(model_proto=plain)
         self.vocab = [self.theirs.id_to_piece(index) for index in range(self.theirs.vocab_size())]
+        self.rules = rules_of(self.ours.model.normalizer.charsmap)
         pieces = self.ours.model.pieces
         self._special = {i for i, p in enumerate(pieces) if p.type in (PieceType.CONTROL, PieceType.UNKNOWN)}
         self._ids = {pieces[index].text: index for index in self._special}
@@ -117,7 +132,7 @@ class Pair:
 def compared(pair: Pair, rng: random.Random) -> Iterator[Compared]:
     """What is compared, what `sentencepiece` has and what the package has, for one random case."""
     theirs, ours = pair.theirs, pair.ours
-    text, ids = random_text(rng, pair.vocab), random_ids(rng, len(pair.vocab))
+    text, ids = random_text(rng, pair.vocab, pair.rules), random_ids(rng, len(pair.vocab))
     encoded = theirs.encode(text)
     yield from of_text(pair, text)
     reverse, unk, flags = rng.random() < 0.5, ours.unk_id >= 0 and rng.random() < 0.5, pair.flags(rng)
@@ -183,7 +198,7 @@ def differences(pair: Pair, seed: str) -> list[str]:
         text = long_texts(pair.vocab)[seed.partition(" long ")[2]]
         return _wrong(text, lambda: of_long_text(pair, text))
     rng = random.Random(seed)
-    text = random_text(random.Random(seed), pair.vocab)
+    text = random_text(random.Random(seed), pair.vocab, pair.rules)
     return _wrong(text, lambda: compared(pair, rng))
 
 

@@ -35,13 +35,16 @@ MAX_CHARACTERS = 800
 LONG_BYTES = 100_000
 
 
-def random_text(rng: random.Random, vocab: Sequence[str]) -> str:
-    """Pieces of the vocabulary, words, characters of the pools and any others, spaces and repetitions."""
+def random_text(rng: random.Random, vocab: Sequence[str], rules: Sequence[str] = ()) -> str:
+    """Pieces of the vocabulary, what the rules of a normaliser replace, words, characters of the pools and any others,
+    spaces and repetitions."""
     mixed, out = rng.random(), []
     pool = rng.choice(POOLS)  # a text of one script more often than chance has it
     for _ in range(rng.choice(LENGTHS)):
         kind = rng.random()
-        if kind < 0.35:
+        if kind < 0.07 and rules:
+            out.append(rng.choice(rules) + rng.choice(rules)[: rng.randrange(2)])
+        elif kind < 0.35:
             piece = rng.choice(vocab) * rng.choice(TIMES)
             out.append(piece.replace(SPACE_SYMBOL, " ") if rng.random() < 0.8 else piece)
         elif kind < 0.5:
