@@ -8,6 +8,7 @@ SENTENCEPIECE, RULES = "webxpu/text/sentencepiece.py", "webxpu/text/sentencepiec
 SHARE = "tests/text/fuzz/test_share.py::test_texts_ids_and_pieces_come_out_as_sentencepiece_has_them"
 BROKEN = "tests/text/fuzz/test_broken.py::test_a_broken_file_is_refused_or_means_what_it_says"
 STRICT = "                    if total > before:\n                        best[end] = total\n"
+LOST = '                out += "\\ufffd"\n'
 INNER = "                        if best[end] > before:\n"
 
 MUTANTS = [
@@ -70,8 +71,8 @@ MUTANTS = [
     ),
     Mutant(
         RULES,
-        '                out += "\\ufffd"\n                self._pending = self._pending[1:]\n        return self._noted(out)',
-        '                out += "\\ufffd"\n                self._pending = b""\n        return self._noted(out)',
+        f"{LOST}                self._pending = self._pending[1:]\n        return self._noted(out)",
+        f"{LOST}                self._pending = b''\n        return self._noted(out)",
         f"{SHARE}[unigram_bytes.model]",
         "each byte of an incomplete character is a sign of its own",
     ),
