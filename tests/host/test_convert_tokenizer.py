@@ -158,6 +158,12 @@ def test_other_sources_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     out = tmp_path / "a.json"
     assert run(tiny.FILE, out) == USAGE
     assert "must be a SentencePiece tokenizer, got byte-level BPE, which has no such form" in capsys.readouterr().err
+    words = {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [], "unk_token": None}
+    (tmp_path / "words.json").write_text(json.dumps({"added_tokens": [], "decoder": {"type": "Fuse"}, "model": words}))
+    assert run(tmp_path / "words.json", out) == USAGE
+    assert (
+        "must be a SentencePiece tokenizer, got Hugging Face's BPE, which has no such form" in capsys.readouterr().err
+    )
     assert run(tmp_path / "none", out) == BAD_MODEL
     assert "no file or folder" in capsys.readouterr().err
     (tmp_path / "zip").write_bytes(b"PK\x03\x04")

@@ -135,10 +135,10 @@ class Tokenizer:
 
     @property
     def kind(self) -> str:
-        """What it is called: byte-level BPE, or a tokenizer.json of its model's type."""
+        """What it is called: byte-level BPE, or Hugging Face's form of its model's type."""
         bytewise = self._piece_bytes is byte_level
         kind = str(self._json["model"].get("type"))[:40]
-        return f"byte-level {kind}" if bytewise else f"a tokenizer.json of the type {kind}"
+        return f"byte-level {kind}" if bytewise else f"Hugging Face's {kind}"
 
     def encode(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
         """Ids of a text.
