@@ -211,7 +211,7 @@ KINDS = r"a GGUF file, a tokenizer\.json, a SentencePiece model, a vocabulary JS
         (b'{"model": ', r"^x: the text at byte 10 must be JSON, got Expecting value \(bytes none\)$"),
         (b'{"model": ' + b"[" * 100_000, r"^x: the text at byte 0 must be nested at most 32 deep, got more "),
         (b'{"model": "\xff"}', r"^x: the text at byte 11 must be UTF-8, got invalid start byte "),
-        (MODEL[:-7], r"^.* at byte \d+ must be complete before byte \d+, got "),
+        (MODEL[:-7], r"^x: .* at byte \d+ must be complete before byte \d+, got "),
         (b"GGUF\x01\0\0\0" + bytes(20), r"^x: the version at byte 4 must be 2 or 3, got 1 "),
         (gguf_bytes({"general.name": "m"}), r"^x: must have a tokenizer, got metadata without tokenizer\.ggml\.model$"),
     ],
@@ -255,6 +255,13 @@ def test_a_folder_without_a_tokenizer_says_what_was_looked_for(tmp_path: Path) -
         load(tmp_path)
     with pytest.raises(FormatError, match=r"^source: must be a GGUF file, .*, got another file of a model$"):
         load(json.dumps({"model_type": "llama"}).encode())
+
+
+def test_a_broken_model_file_is_named_as_it_is_called(tmp_path: Path) -> None:
+    folder = put(tmp_path, {"tokenizer.model": MODEL[:-7], "spiece.model": MODEL[:-7]})
+    for name, source in (("tokenizer.model", folder), ("spiece.model", folder / "spiece.model")):
+        with pytest.raises(FormatError, match=rf"^{name}: ModelProto\.normalizer_spec at byte \d+ must be complete "):
+            load(source)
 
 
 def test_a_broken_configuration_is_named(tmp_path: Path) -> None:

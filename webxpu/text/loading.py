@@ -35,6 +35,7 @@ _MODEL_KEYS = tuple(number << 3 | 2 for number in range(1, 6))
 _TIKTOKEN = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 _PAGE = re.compile(rb"\s*<(!doctype|html|\?xml|!--)", re.IGNORECASE)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//|[^/\\])")
+_MODEL_NAME = "tokenizer.model"
 _TEKKEN_NAME = "tekken.json"
 _QUOTED_BYTES = 16
 # What the JSON files of a model's folder have that say nothing of text themselves.
@@ -218,7 +219,13 @@ async def _of_tokenizer_json(values: Settings, settings: Settings) -> AnyTokeniz
 def _of_model(data: bytes, name: str, settings: Settings) -> AnyTokenizer:
     if _TIKTOKEN.match(data):
         raise _no_tiktoken(name, "a tiktoken file")
-    return tokenizer_from_model(data, settings)
+    try:
+        return tokenizer_from_model(data, settings)
+    except FormatError as e:
+        usual, _, rest = str(e).partition(": ")
+        if usual != _MODEL_NAME or name == _MODEL_NAME:
+            raise
+        raise FormatError(f"{name}: {rest}") from e
 
 
 def _no_tiktoken(name: str, what: str) -> Unsupported:
@@ -265,8 +272,8 @@ async def tokenizer_of(files: Files, settings: Settings) -> AnyTokenizer | None:
     described = await files.find("tokenizer.json", MAX_TOKENIZER_BYTES)
     if described is not None:
         return await _of_tokenizer_json(_object(described, "tokenizer.json"), settings)
-    pieces = await files.find("tokenizer.model", MAX_TOKENIZER_BYTES)
-    return None if pieces is None else _of_model(pieces, "tokenizer.model", settings)
+    pieces = await files.find(_MODEL_NAME, MAX_TOKENIZER_BYTES)
+    return None if pieces is None else _of_model(pieces, _MODEL_NAME, settings)
 
 
 async def _start_library() -> None:
