@@ -21,7 +21,7 @@ from tests.text.real_files import real_file
 from tests.text.sentencepiece_files import model, trained, varint
 from tests.text.test_gguf_pieces import TRAINED, metadata
 from tests.text.vocabularies import CONTROL, made
-from webxpu.errors import FormatError, Unsupported
+from webxpu.errors import FormatError, ShapeError, Unsupported
 from webxpu.formats.sentencepiece_model import SentencePieceModel, read_sentencepiece_model
 from webxpu.formats.sentencepiece_writer import write_sentencepiece_model
 from webxpu.text.gguf_tokenizer import tokenizer_json
@@ -33,6 +33,30 @@ TEXTS = ("the man <s> 今日は\u2603", "ｶﾞﾗｽ e\u0301 abc\n", "  a b  ",
 ARCHIVED = ("unigram_bytes", "unigram_rules", "word_suffix", "bpe_suffix", "bpe_unused", "char_unused", "symbols")
 REAL = ("botchan_en_unigram_1000", "seqio")
 SCORES = (0.0, -0.0, 3e38, -3e38, 1e-40, 1e30, -1e30, 1e5, -1e5, float("inf"), float("nan"))
+_METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+_AROUND = [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}]
+UNIGRAM: dict[str, Any] = {
+    "added_tokens": [
+        {
+            "id": index, "content": name, "single_word": False, "lstrip": False, "rstrip": True, "normalized": False,
+            "special": True,
+        }
+        for index, name in enumerate(("<unk>", "</s>"))
+    ],
+    "normalizer": {"type": "Sequence", "normalizers": [
+        {"type": "Nmt"}, {"type": "NFKC"}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+    ]},
+    "pre_tokenizer": _METASPACE,
+    "decoder": _METASPACE,
+    "post_processor": {
+        "type": "TemplateProcessing", "single": _AROUND, "pair": _AROUND,
+        "special_tokens": {"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}},
+    },
+    "model": {
+        "type": "Unigram", "unk_id": 0, "byte_fallback": False,
+        "vocab": [["<unk>", 0.0], ["</s>", 0.0], ["\u2581", -3.0], ["\u2581he", -2.0], ["a", -2.5], ["ab", -2.2]],
+    },
+}  # fmt: skip
 
 
 @functools.cache
@@ -187,7 +211,7 @@ def random_source(rng: random.Random) -> bytes:
         return bytes_changed(rng, gguf_bytes(rng.choice(described())))
     if kind == 3:
         return json.dumps(json_changed(rng, rng.choice(({"model": {}}, {"a": [1, {"b": 2}]}, [], "x", 5)))).encode()
-    source = tokenizer_json(described()[2])
+    source = rng.choice((tokenizer_json(described()[2]), UNIGRAM))
     if kind == 4:
         return bytes_changed(rng, json.dumps(source).encode())
     return json.dumps(json_changed(rng, source)).encode()
@@ -202,7 +226,8 @@ def _of_metadata(found: dict[str, Any]) -> str | None:
 
 
 def _of_source(data: bytes) -> str | None:
-    return judged(lambda: asyncio.run(webxpu.load_tokenizer(data)), _written)
+    json_like = data.lstrip().startswith(b"{")  # tokenizer.json has rules that no model file has
+    return judged(lambda: asyncio.run(webxpu.load_tokenizer(data)), (lambda _: None) if json_like else _written)
 
 
 def _written(made: AnyTokenizer) -> bytes | None:
@@ -220,7 +245,7 @@ def judged(load: Callable[[], AnyTokenizer], file: Callable[[AnyTokenizer], byte
                 ids = ours.encode(text, parse_special=False)
                 ours.decode(ids)
                 ours.encode(text, add_special=True)
-            except REFUSED:  # a rule that is broken counts where a text meets it
+            except (*REFUSED, ShapeError):  # a rule that is broken counts where a text meets it
                 continue
             if theirs is not None and theirs.encode(text) != ids:
                 return f"{text!a}: sentencepiece {theirs.encode(text)}, webxpu {ids}"

@@ -15,7 +15,7 @@ from tests.text.fuzz.texts import long_texts
 from tests.text.fuzz.work import LONG_NAMES, Chunk, Wrong, command, pool, run_chunk
 
 SEED = "share"
-TEXTS = 400
+TEXTS = 1000
 # Texts of 100 kB a model; which ones goes round.
 LONG_TEXTS = 2
 # The largest first, since one process has it for long.
