@@ -292,3 +292,12 @@ def test_a_file_that_is_broken_or_has_an_unknown_step_is_refused(
 def test_a_broken_entry_of_the_vocabulary_is_refused(entry: list[Any], message: str) -> None:
     with pytest.raises(FormatError, match=f"^tokenizer.json: {re.escape(message)}"):
         tokenizer_from_json(described([["<unk>", 0.0], entry]))
+
+
+@pytest.mark.parametrize("text", ["ed", "eed", "xed", "e", " ed", "<s>ed"])
+@pytest.mark.parametrize("content", ["aBa", "", "B"])
+def test_the_first_word_s_sign_stands_before_all_that_the_first_character_became(content: str, text: str) -> None:
+    isolated = {"type": "Split", "pattern": {"String": "B"}, "behavior": "Isolated", "invert": False}
+    steps = sequence("pretokenizers", isolated, metaspace("first"))
+    file = described(PIECES, added_tokens=NAMES, normalizer=replace(content, String="e"), pre_tokenizer=steps)
+    assert tokenizer_from_json(file).encode(text) == Oracle(file).encode(text, add_special=False)
