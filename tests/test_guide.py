@@ -1,4 +1,5 @@
-"""The examples of docs/models.md run, on a tiny model computed by NumPy, and its tables name what there is."""
+"""The examples of the guides run, on a tiny model computed by NumPy and a small tokenizer, and their tables name what
+there is."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ import pytest
 import webxpu
 from tests.llm import tiny
 from tests.llm.numpy_device import numpy_engine
+from tests.text.sentencepiece_files import trained
 from webxpu.gpu.target import Gpu
-from webxpu.host.cli import _parser
+from webxpu.host.cli import parsed
 from webxpu.llm import models
 from webxpu.llm.checkpoint import open_gguf
 from webxpu.llm.dry import Dry
@@ -29,10 +31,13 @@ from webxpu.llm.source import Source
 from webxpu.ops.logprobs import MAX_MOST
 from webxpu.quant.kv import KV_TYPES
 from webxpu.stored import StoredFile
+from webxpu.text.gguf_pieces import MODEL_TYPES
+from webxpu.text.gguf_tokenizer import BPE_KINDS
+from webxpu.text.tokenizers import AnyTokenizer
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs" / "models.md").read_text("utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+TEXT_GUIDE = (ROOT / "docs" / "tokenizers.md").read_text("utf-8")
 
 
 def table(head: str) -> list[list[str]]:
@@ -68,6 +73,21 @@ def async_body(code: str, name: str) -> CodeType:
     return compile(code, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
+def run_examples(guide: str) -> tuple[dict[str, Any], int]:
+    """Runs a page's examples one after the other; returns the names that they leave and how many there were."""
+    examples = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    kept: dict[str, Any] = {}
+
+    async def run() -> None:
+        for number, example in enumerate(examples):
+            done = eval(async_body(example, f"example {number}"), kept)
+            if done is not None:
+                await done
+
+    asyncio.run(run())
+    return kept, len(examples)
+
+
 def test_the_examples_run_from_first_to_last(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,23 +99,37 @@ def test_the_examples_run_from_first_to_last(
 
     for name, stand_in in {"load": opened, "cached": cached, "forget": forget}.items():
         monkeypatch.setitem(vars(webxpu), name, stand_in)
-    kept: dict[str, Any] = {}
-
-    async def run() -> None:
-        for number, example in enumerate(EXAMPLES):
-            done = eval(async_body(example, f"docs/models.md, example {number}"), kept)
-            if done is not None:
-                await done
-
-    asyncio.run(run())
+    kept, count = run_examples(GUIDE)
     said = capsys.readouterr().out
-    assert len(EXAMPLES) == 12
+    assert count == 12
     assert re.search(r"answer: (yes|no) because ", said)
     assert kept["again"].reused_tokens > 0
     assert kept["generation"].speculation.steps > 0
     assert kept["together"].finish_reasons == ["length", "length"]
     assert kept["rows"].shape == (len(kept["ids"]), kept["model"].config.vocab)
     assert "https://example.org/model.gguf 3 4 False" in said
+
+
+def test_the_examples_of_the_tokenizers_page_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(trained()["bpe_bytes.model"])
+    monkeypatch.chdir(tmp_path)
+    kept, count = run_examples(TEXT_GUIDE)
+    said = capsys.readouterr().out.splitlines()
+    assert (count, kept["tokenizer"].vocab_size) == (3, 700)
+    assert said == [f"{kept['ids']} the man said 700", "the 😀", "True", "3"]
+
+
+def test_the_tokenizers_page_has_the_interface() -> None:
+    table = TEXT_GUIDE.partition("## What both kinds answer")[2].partition("\n\nHalf a")[0]
+    cells = [row.split(" | ")[0] for row in table.splitlines() if row.startswith("| `")]
+    named = {re.match(r"\w+", name)[0] for cell in cells for name in re.findall(r"`([^`]+)`", cell)}  # type: ignore[index]
+    interface = {name for name in vars(AnyTokenizer) if not name.startswith("_")}
+    assert named == interface - {"strip_left"}  # `TextStream` asks for it
+    assert sorted(
+        re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| GGUF of kind (.*?) \|", TEXT_GUIDE, re.M)))
+    ) == sorted((*MODEL_TYPES, *BPE_KINDS))
 
 
 def test_the_tables_have_every_option_with_its_default() -> None:
@@ -123,7 +157,9 @@ def test_what_is_decoded_together_has_the_options_that_the_guide_says() -> None:
     assert re.findall(r"`(\w+)`", said) == list(defaults(Model.generate_together))
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/checkpoints.md", "docs/measuring.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", *(f"docs/{page}.md" for page in ("models", "checkpoints", "tokenizers", "measuring"))]
+)
 def test_every_link_of_a_page_leads_somewhere(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     headings = {h.lower().replace(" ", "-") for h in re.findall(r"^#+ ([\w ]+)$", text, re.MULTILINE)}
@@ -139,4 +175,4 @@ def test_every_command_of_a_page_is_one() -> None:
     commands = [line for line in lines if re.match(r" *(\.venv/bin/)?webxpu \w", line)]
     assert len(commands) >= 8
     for command in commands:
-        _parser().parse_args(shlex.split(command, comments=True)[1:])
+        parsed(shlex.split(command, comments=True)[1:])

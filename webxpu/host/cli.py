@@ -16,7 +16,7 @@ _CONVERT_TOKENIZER = "convert tokenizer"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; a failure is one clear text on standard error."""
-    options = _parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+    options = parsed(sys.argv[1:] if arguments is None else arguments)
     try:
         return int(options.run(options))
     except exits.REPORTED as error:
@@ -24,6 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exits.code_of(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command; SystemExit, as argparse has it, where there is no such command."""
+    return _parser().parse_args(_joined(arguments))
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:

@@ -29,7 +29,7 @@ class TokenType(IntEnum):
 
 
 _SPECIAL = (TokenType.CONTROL, TokenType.UNKNOWN)
-_KINDS = ("gpt2", "gemma4")
+BPE_KINDS = ("gpt2", "gemma4")
 _EOS_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
@@ -116,8 +116,8 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rule(metadata: Mapping[str, Any]) -> PreTokenizer:
     kind = metadata_value(metadata, "tokenizer.ggml.model", str)
-    if kind not in _KINDS:
-        known = ", ".join(map(repr, _KINDS))
+    if kind not in BPE_KINDS:
+        known = ", ".join(map(repr, BPE_KINDS))
         raise Unsupported(f"tokenizer: tokenizer.ggml.model {kind!r} is not supported; BPE with merges is: {known}")
     if kind == "gemma4":
         return PRE_TOKENIZERS[kind]
