@@ -125,6 +125,13 @@ def test_a_unigram_vocabulary_is_a_list_and_makes_another_tokenizer():
     assert isinstance(tokenizer_from_json(bytes_and_pieces()), Tokenizer)
 
 
+def test_a_panic_of_the_library_is_a_format_error():
+    described = tokenizer_json(made([], ["h e", "l l"]))
+    described["model"]["continuing_subword_prefix"] = "longer than a piece"
+    with pytest.raises(FormatError, match=r"^tokenizer: must be one that `tokenizers` can read, got range end index"):
+        Tokenizer.from_json(described)
+
+
 def test_a_vocabulary_that_does_not_say_its_type_has_no_plain_form():
     described = bytes_and_pieces()
     del described["model"]["type"]

@@ -217,7 +217,9 @@ def _backend(tokenizer_json: Mapping[str, Any]) -> _Encode:
 
     try:
         tokenizer = RustTokenizer.from_str(text)
-    except Exception as e:  # the library raises nothing more specific
+    except BaseException as e:  # the library raises nothing more specific, and where it panics no Exception at all
+        if not isinstance(e, Exception) and type(e).__name__ != "PanicException":
+            raise
         raise FormatError(f"tokenizer: must be one that `tokenizers` can read, got {e}") from e
     return lambda text, add_special: list(tokenizer.encode(text, add_special_tokens=add_special).ids)
 
