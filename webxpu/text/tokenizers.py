@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from webxpu.errors import FormatError, Unsupported
 from webxpu.formats.gguf import metadata_value
-from webxpu.formats.sentencepiece_model import PieceType, SentencePieceModel, read_sentencepiece_model
+from webxpu.formats.sentencepiece_model import Pieces, PieceType, SentencePieceModel, read_sentencepiece_model
 from webxpu.text import gguf_tokenizer
 from webxpu.text.gguf_added import added_tokens, with_control_pieces
 from webxpu.text.gguf_pieces import MODEL_TYPES, sentencepiece_model
@@ -133,9 +133,14 @@ def tokenizer_from_json(
 
 def _marked(model: SentencePieceModel) -> SentencePieceModel:
     """The model, to which the marks of turns are control pieces whatever its file calls them."""
-    own = (p.type == PieceType.USER_DEFINED and p.text in TURN_MARKS for p in model.pieces)
-    pieces = (p._replace(type=PieceType.CONTROL) if mark else p for p, mark in zip(model.pieces, own, strict=True))
-    return replace(model, pieces=tuple(pieces))
+    columns = model.columns
+    marks = [index for index in columns.ids_of(PieceType.USER_DEFINED) if columns.texts[index] in TURN_MARKS]
+    if not marks:
+        return model
+    types = bytearray(columns.types)
+    for index in marks:
+        types[index] = PieceType.CONTROL
+    return replace(model, pieces=Pieces(columns.texts, columns.scores, bytes(types)))
 
 
 def tokenizer_from_model(data: bytes, settings: Mapping[str, Any]) -> SentencePiece:
@@ -154,9 +159,9 @@ def tokenizer_from_model(data: bytes, settings: Mapping[str, Any]) -> SentencePi
             )
     add_bos = bool(settings.get("add_bos_token", True)) and plain.bos_id is not None
     add_eos = bool(settings.get("add_eos_token", False)) and bool(plain.eos_ids)
-    made = SentencePiece(plain.model, add_bos=add_bos, add_eos=add_eos)
+    plain.add_bos, plain.add_eos = add_bos, add_eos  # another one would be as large and take as long
     eos = settings.get("eos_token")
     name = eos.get("content") if isinstance(eos, Mapping) else eos
-    if isinstance(name, str) and name in made.special_names:
-        made.eos_ids = tuple(dict.fromkeys((made.special_names[name], *made.eos_ids)))
-    return made
+    if isinstance(name, str) and name in plain.special_names:
+        plain.eos_ids = tuple(dict.fromkeys((plain.special_names[name], *plain.eos_ids)))
+    return plain
