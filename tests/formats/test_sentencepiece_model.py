@@ -198,7 +198,7 @@ def outcome(data: bytes) -> object:
 def test_pieces_that_are_written_as_trainers_do_are_read_as_any_others(monkeypatch):
     rng = random.Random(7)
     short = model([*HEAD, *(("\u2581" * n + "é", -n / 3, NORMAL) for n in range(8)), ("あ" * 60, 0.5, UNUSED)])
-    files = [short, *trained().values()]
+    files = [short, model([*HEAD, ("", 0.0, NORMAL)]), *trained().values()]
     start = len(field(1, message(dict(zip((1, 2, 3), HEAD[0])))))
     for place in range(start, start + 40):  # every byte of two pieces, as every value
         files += [short[:place] + bytes([value]) + short[place + 1 :] for value in range(256)]
