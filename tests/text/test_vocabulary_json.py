@@ -132,6 +132,18 @@ def test_a_tokenizer_jsons_steps_and_scores_survive() -> None:
     assert vocabulary_text(again(found)) == vocabulary_text(found)
 
 
+def test_steps_with_bytes_for_the_unknown_and_without_an_unknown_piece_survive() -> None:
+    described = copy.deepcopy(UNIGRAM)
+    described["model"] |= {"byte_fallback": True, "vocab": described["model"]["vocab"] + [[p, 0.0] for p, *_ in BYTES]}
+    described["added_tokens"] = described["added_tokens"][:1]
+    found = tokenizer_from_json(described)
+    assert isinstance(found, SentencePiece)
+    assert again(found).encode("\u00e9") == found.encode("\u00e9") == [1, 6 + 0xC3, 6 + 0xA9]
+    none = tokenizer_from_json(UNIGRAM | {"model": UNIGRAM["model"] | {"unk_id": None}})
+    assert isinstance(none, SentencePiece)
+    assert (again(none).unk_id, again(none).encode("lo")) == (-1, none.encode("lo"))
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -144,6 +156,7 @@ def test_a_tokenizer_jsons_steps_and_scores_survive() -> None:
         ("pieces", [["a", 0.0]], r"^v: pieces\[0\] must be \[piece, score, type\], got "),
         ("pieces", [["a", "0", 1]], r"the score of model\.vocab\[0\] must be a finite number, got '0'$"),
         ("pieces", [["a", 10**400, 1]], r"the score of model\.vocab\[0\] must be a finite number, got '1000"),
+        ("pieces", [[5, 0.0, 1]], r"model\.vocab must be "),
         ("pieces", [], r"^v: pieces must be a list with pieces, got 'none'$"),
         ("addedTokens", [{"id": 5}], r"^v: addedTokens\[0\]\.content must be a text, got 'None'$"),
         ("padId", 70, r"^v: padId must be an id below 7, got '70'$"),
