@@ -71,6 +71,12 @@ def test_only_the_seam_reaches_javascript_and_only_the_host_part_needs_its_extra
         assert found - set(sys.stdlib_module_names) <= RUNTIME | LAZY | JAVASCRIPT
 
 
+def test_text_imports_nothing_of_models_and_devices():
+    pattern = re.compile(r"^\s*(?:from|import) webxpu\.(?!errors|formats|text)\w+", re.MULTILINE)
+    found = {path.name: pattern.findall(path.read_text("utf-8")) for path in sources("webxpu/text")}
+    assert not {name: lines for name, lines in found.items() if lines}
+
+
 def test_importing_the_package_touches_no_javascript_and_no_tool_of_the_host():
     modules = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")

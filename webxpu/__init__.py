@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from webxpu.gpu.tensor import Tensor as Tensor
     from webxpu.llm.dry import Dry as Dry
     from webxpu.llm.host_sampler import HostSampler as HostSampler
+    from webxpu.llm.load_tokenizer import load_tokenizer as load_tokenizer
     from webxpu.llm.model import Model as Model
     from webxpu.llm.model import load as load
     from webxpu.llm.sampler import Sampling as Sampling
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from webxpu.self_check import check as check
     from webxpu.stored import cached as cached
     from webxpu.stored import forget as forget
-    from webxpu.text.loading import load_tokenizer as load_tokenizer
 
 _MODULES = ("errors", "ops")
 _HOMES = {
@@ -57,7 +57,7 @@ _HOMES = {
     "check": "webxpu.self_check",
     "forget": "webxpu.stored",
     "load": "webxpu.llm.model",
-    "load_tokenizer": "webxpu.text.loading",
+    "load_tokenizer": "webxpu.llm.load_tokenizer",
     "open_device": "webxpu.gpu.device",
 }
 

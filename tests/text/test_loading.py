@@ -23,10 +23,10 @@ from webxpu.formats.window import FIRST_READ_BYTES
 from webxpu.host.convert import convert
 from webxpu.llm.files import Files
 from webxpu.llm.hf_checkpoint import read_text
+from webxpu.llm.load_tokenizer import open_tokenizer
 from webxpu.llm.local_files import LocalBridge, as_bridge, local_source
 from webxpu.text.gguf_tokenizer import tokenizer_json
 from webxpu.text.hf_tokenizer import Tokenizer
-from webxpu.text.loading import open_tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.tokenizers import AnyTokenizer
 from webxpu.text.vocabulary_json import vocabulary_text
@@ -198,7 +198,11 @@ KINDS = r"a GGUF file, a tokenizer\.json, a SentencePiece model, a vocabulary JS
     ("data", "message"),
     [
         (b"", rf"^x: must be {KINDS}, got an empty file$"),
-        (b"PK\x03\x04" + bytes(99), rf"^x: must be {KINDS}, got bytes 50 4b 03 04( 00){{12}}$"),
+        (b"PK\x03\x04" + bytes(99), rf"^x: must be {KINDS}, got a zip archive or .* 50 4b 03 04( 00){{12}}$"),
+        (b"\x1f\x8b\x08", rf"^x: must be {KINDS}, got gzip, .* 1f 8b 08$"),
+        (b"\xef\xbb\xbf{}", rf"^x: must be {KINDS}, got a byte order mark, .* ef bb bf 7b 7d$"),
+        ("{}".encode("utf-16-le"), rf"^x: must be {KINDS}, got UTF-16, .* 7b 00 7d 00$"),
+        ("{}".encode("utf-16"), rf"^x: must be {KINDS}, got UTF-16, "),
         (b"<!DOCTYPE html><html>", rf"^x: must be {KINDS}, got a web page 3c 21 44 "),
         (b'{"a": 1, "b": 2}', rf"^x: must be {KINDS}, got JSON with the keys 'a', 'b': 7b 22 61 "),
         (b"{}", rf"^x: must be {KINDS}, got JSON with the keys \(none\): 7b 7d$"),
@@ -222,6 +226,32 @@ def test_what_is_no_tokenizer_is_named_with_its_first_bytes(tmp_path: Path, data
         load(tmp_path / "x")
     with pytest.raises(FormatError, match=message.replace("^x", "^source")):
         load(data)
+
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("tokenizer.model", LFS_POINTER, rf"^tokenizer\.model: must be {KINDS}, got a Git LFS pointer, "),
+        (
+            "tokenizer.json",
+            json.dumps(BPE).encode("utf-16"),
+            r"^tokenizer\.json: the text at byte 0 must be UTF-8, got ",
+        ),
+        (
+            "tokenizer.json",
+            json.dumps(BPE).encode("utf-8-sig"),
+            r"^tokenizer\.json: the text at byte 0 must be JSON, got ",
+        ),
+    ],
+)
+def test_what_is_no_tokenizer_is_none_in_a_folder_either(tmp_path: Path, name: str, data: bytes, message: str) -> None:
+    folder = put(tmp_path, {name: data})
+    for source in (folder, folder / name):
+        with pytest.raises(FormatError, match=message if source == folder else rf"^{name}: must be {KINDS}, got "):
+            load(source)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from webxpu.host.exits import BadModel, UsageError
 from webxpu.host.fixture_texts import TEXTS
 from webxpu.host.progress import download_bars
 from webxpu.llm.files import Files
+from webxpu.llm.load_tokenizer import open_tokenizer
 from webxpu.llm.local_files import LocalBridge, as_bridge, local_source
 from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer
-from webxpu.text.loading import open_tokenizer
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.vocabulary_json import tokenizer_json_of, vocabulary_text
 

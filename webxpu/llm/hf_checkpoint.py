@@ -12,7 +12,7 @@ from webxpu.llm import models
 from webxpu.llm.checkpoint import Checkpoint, identity_of
 from webxpu.llm.files import Files
 from webxpu.llm.hf_config import config_from_hf, model_tensors, names_of, vocab_of
-from webxpu.text.loading import CONFIG_NAME, tokenizer_of
+from webxpu.llm.load_tokenizer import CONFIG_NAME, tokenizer_of
 from webxpu.text.template import ChatTemplate
 from webxpu.text.tokenizers import AnyTokenizer
 

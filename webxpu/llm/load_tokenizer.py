@@ -33,7 +33,16 @@ KINDS = (
 # Fields that a ModelProto may begin with: pieces, specs, samples; all of them are bytes.
 _MODEL_KEYS = tuple(number << 3 | 2 for number in range(1, 6))
 _TIKTOKEN = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
-_PAGE = re.compile(rb"\s*<(!doctype|html|\?xml|!--)", re.IGNORECASE)
+# What a file that is none of these often is, by its first bytes.
+_STRANGERS = {
+    rb"(?i)\s*<(!doctype|html|\?xml|!--)": "a web page",
+    rb"version https://git-lfs": "a Git LFS pointer, which stands for a file that is not downloaded yet,",
+    rb"\x1f\x8b": "gzip, which is to be unpacked first,",
+    rb"PK\x03\x04": "a zip archive or PyTorch's weights",
+    rb"\xef\xbb\xbf": "a byte order mark, which JSON has not,",
+    rb"\xff\xfe|\xfe\xff|\{\x00|\x00\{": "UTF-16, where JSON is UTF-8,",
+    rb"": "bytes",
+}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//|[^/\\])")
 _MODEL_NAME = "tokenizer.model"
 _TEKKEN_NAME = "tekken.json"
@@ -152,14 +161,16 @@ async def open_tokenizer(files: Files, given: Settings | None = None) -> AnyToke
         return await _of_folder(files, given)
     if looks_like_onnx(head):
         return await _beside_graph(files, given)
-    if _TIKTOKEN.match(head) or (head[:1] and head[0] in _MODEL_KEYS):
+    if _TIKTOKEN.match(head) or _is_model(head):
         data = await read_whole(reader, where.name, MAX_TOKENIZER_BYTES)
         return _of_model(data, where.name, await _settings(files, given))
     raise _unknown(where.name, head)
 
 
 def _unknown(name: str, head: bytes, found: str = "") -> FormatError:
-    found = found or ("a web page" if _PAGE.match(head) else "bytes" if head else "an empty file")
+    if not found:
+        likely = next(name for start, name in _STRANGERS.items() if re.match(start, head))
+        found = likely if head else "an empty file"
     quoted = f" {head[:_QUOTED_BYTES].hex(' ')}" if head else ""
     return FormatError(f"{name}: must be {KINDS}, got {found}{quoted}")
 
@@ -168,6 +179,10 @@ def _is_json(head: bytes) -> bool:
     """Whether a file begins as JSON does: a ModelProto can begin with what looks like white space and a bracket, but
     has control characters soon."""
     return head.lstrip()[:1] == b"{" and not any(byte < 0x20 and byte not in b"\t\n\r" for byte in head)
+
+
+def _is_model(head: bytes) -> bool:
+    return bool(head) and head[0] in _MODEL_KEYS
 
 
 async def _of_gguf(reader: ReadRange, name: str, given: Settings | None) -> AnyTokenizer:
@@ -203,7 +218,7 @@ def _object(data: bytes, name: str) -> dict[str, Any]:
     """The object in a JSON file. `json` is the faster by far for vocabularies; what it refuses, the reader of JSON
     refuses with the place."""
     try:
-        values = json.loads(data)
+        values = json.loads(data.decode())  # of bytes it would take UTF-16, and a byte order mark
     except (ValueError, RecursionError):
         values = None
     return values if isinstance(values, dict) else json_object(data, name=name, most=MAX_VALUES)
@@ -219,6 +234,8 @@ async def _of_tokenizer_json(values: Settings, settings: Settings) -> AnyTokeniz
 def _of_model(data: bytes, name: str, settings: Settings) -> AnyTokenizer:
     if _TIKTOKEN.match(data):
         raise _no_tiktoken(name, "a tiktoken file")
+    if not _is_model(data):
+        raise _unknown(name, data)
     try:
         return tokenizer_from_model(data, settings)
     except FormatError as e:
