@@ -6,6 +6,7 @@ https://github.com/ggml-org/llama.cpp/blob/ef035f779276d5f5636a0fd8cbeff6a83d646
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +24,15 @@ ENDS = frozenset(
 _PHI3_PLAIN = ("<unk>", "<s>", "<|endoftext|>")
 
 
-def with_control_pieces(model: SentencePieceModel) -> SentencePieceModel:
-    """The model, to which marks of turns and ends of texts are control pieces even where its file calls them
-    user-defined."""
-    names = TURN_MARKS | ENDS
-    columns, types = model.columns, bytearray(model.columns.types)
-    for index in columns.ids_of(PieceType.USER_DEFINED):
-        if columns.texts[index] in names:
-            types[index] = PieceType.CONTROL
+def with_control_pieces(model: SentencePieceModel, names: AbstractSet[str] = TURN_MARKS | ENDS) -> SentencePieceModel:
+    """The model, to which pieces of these names are control pieces even where its file calls them user-defined."""
+    columns = model.columns
+    marks = [index for index in columns.ids_of(PieceType.USER_DEFINED) if columns.texts[index] in names]
+    if not marks:
+        return model
+    types = bytearray(columns.types)
+    for index in marks:
+        types[index] = PieceType.CONTROL
     return replace(model, pieces=Pieces(columns.texts, columns.scores, bytes(types)))
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
-from webxpu.errors import FormatError, Unsupported
+from webxpu.errors import FormatError, ShapeError
 from webxpu.formats.gguf import metadata_value
-from webxpu.formats.sentencepiece_model import Pieces, PieceType, SentencePieceModel, read_sentencepiece_model
+from webxpu.formats.sentencepiece_model import PieceType, read_sentencepiece_model
 from webxpu.text import gguf_tokenizer
 from webxpu.text.gguf_added import added_tokens, with_control_pieces
 from webxpu.text.gguf_pieces import MODEL_TYPES, sentencepiece_model
 from webxpu.text.hf_tokenizer import TURN_MARKS, Tokenizer, parsed
+from webxpu.text.model_settings import read_settings
 from webxpu.text.sentencepiece import SentencePiece
 from webxpu.text.tokenizer_json import check_form
 from webxpu.text.unigram_json import is_unigram, unigram_tokenizer
@@ -131,37 +131,30 @@ def tokenizer_from_json(
     return Tokenizer.from_json(described, config)
 
 
-def _marked(model: SentencePieceModel) -> SentencePieceModel:
-    """The model, to which the marks of turns are control pieces whatever its file calls them."""
-    columns = model.columns
-    marks = [index for index in columns.ids_of(PieceType.USER_DEFINED) if columns.texts[index] in TURN_MARKS]
-    if not marks:
-        return model
-    types = bytearray(columns.types)
-    for index in marks:
-        types[index] = PieceType.CONTROL
-    return replace(model, pieces=Pieces(columns.texts, columns.scores, bytes(types)))
+def tokenizer_from_model(
+    data: bytes, settings: Mapping[str, Any], added: Mapping[str, Any] | None = None
+) -> SentencePiece:
+    """The tokenizer of a tokenizer.model and what a tokenizer_config.json says beside it.
 
+    settings   what is in that file: tokens with a role, those that are added, and `legacy`, which gives each span after
+               an added token the word boundary that a text has
+    added      what is in an added_tokens.json, ids by name
 
-def tokenizer_from_model(data: bytes, settings: Mapping[str, Any]) -> SentencePiece:
-    """The tokenizer of a tokenizer.model and what tokenizer_config.json says beside it.
-
-    Raises FormatError, and Unsupported where the configuration adds tokens that the model does not have.
+    It follows transformers 5.24, but for what that does to the text between two tokens where sentencepiece does
+    otherwise: a span that begins with a space gets no word boundary from its LlamaTokenizer, and its T5Tokenizer takes
+    each run of white space for one boundary. Raises FormatError, and Unsupported for a class whose ids are not the
+    model's.
     """
-    plain = SentencePiece(_marked(read_sentencepiece_model(data, "tokenizer.model")))
-    added = settings.get("added_tokens_decoder") or {}
-    for key, token in added.items() if isinstance(added, Mapping) else ():
-        content = token.get("content") if isinstance(token, Mapping) else None
-        index = int(key) if str(key).isdecimal() else -1
-        if not 0 <= index < plain.vocab_size or plain.pieces[index] != content:
-            raise Unsupported(
-                f"tokenizer: tokenizer_config.json adds {str(content)[:80]!r}, which tokenizer.model lacks"
-            )
-    add_bos = bool(settings.get("add_bos_token", True)) and plain.bos_id is not None
-    add_eos = bool(settings.get("add_eos_token", False)) and bool(plain.eos_ids)
-    plain.add_bos, plain.add_eos = add_bos, add_eos  # another one would be as large and take as long
-    eos = settings.get("eos_token")
-    name = eos.get("content") if isinstance(eos, Mapping) else eos
-    if isinstance(name, str) and name in plain.special_names:
-        plain.eos_ids = tuple(dict.fromkeys((plain.special_names[name], *plain.eos_ids)))
-    return plain
+    model = with_control_pieces(read_sentencepiece_model(data, "tokenizer.model"), TURN_MARKS)
+    found = read_settings(settings, model, added)
+    try:
+        made = SentencePiece(model, added=found.added, prefix_every_span=found.every_span)
+    except ShapeError as e:  # added tokens that clash
+        raise FormatError(f"tokenizer_config.json: {e}") from e
+    made.bos_id = found.ids.get("bos_token", made.bos_id)
+    made.pad_id = found.ids.get("pad_token", made.pad_id)
+    if "eos_token" in found.ids:
+        made.eos_ids = tuple(dict.fromkeys((found.ids["eos_token"], *made.eos_ids)))
+    made.add_bos = found.add_bos and made.bos_id is not None
+    made.add_eos = found.add_eos and bool(made.eos_ids)
+    return made
