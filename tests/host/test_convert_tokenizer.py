@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,12 @@ def test_what_is_there_is_replaced_only_where_asked(tmp_path: Path, capsys: pyte
     out.unlink()
     assert run(source, out, "--fixtures") == USAGE
     assert not out.exists()
+    capsys.readouterr()
+    assert run(source, out) == USAGE, "else texts of one vocabulary would lie beside another"
+    assert re.search(
+        r"a\.fixtures\.json is of an earlier vocabulary; --fixtures --force makes it", capsys.readouterr().err
+    )
+    assert not out.exists()
     assert run(source, out, "--fixtures", "--force") == 0
     assert len(json.loads(fixtures_path(out).read_text("utf-8"))) >= 80
 
@@ -168,7 +175,7 @@ def test_other_sources_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "no file or folder" in capsys.readouterr().err
     (tmp_path / "zip").write_bytes(b"PK\x03\x04")
     assert run(tmp_path / "zip", out) == BAD_MODEL
-    assert "got bytes 50 4b 03 04" in capsys.readouterr().err
+    assert "weights 50 4b 03 04" in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -67,6 +67,8 @@ def convert_tokenizer(
     paths = [out, *([fixtures_path(out)] if fixtures else [])]
     for path in paths:
         _check_free(path, force)
+    if not fixtures and fixtures_path(out).exists():
+        raise UsageError(f"{fixtures_path(out)} is of an earlier vocabulary; --fixtures --force makes it again")
     if fixtures and importlib.util.find_spec("sentencepiece") is None:
         raise Unsupported("--fixtures needs the package sentencepiece: pip install sentencepiece")
     if not source.exists():
