@@ -96,6 +96,17 @@ def test_a_configuration_beside_the_file_counts_unless_another_is_given(tmp_path
     assert not load(MODEL, config=b'{"add_bos_token": false}').add_bos
 
 
+def test_an_older_folders_added_tokens_count_where_its_configuration_says_none(tmp_path: Path) -> None:
+    new = SPM.vocab_size
+    folder = put(tmp_path, {"tokenizer.model": MODEL, "added_tokens.json": {"<new>": new}})
+    for source in (folder, folder / "tokenizer.model"):
+        assert load(source).encode("<new>") == [new]
+    assert load(folder, config={"added_tokens_decoder": {}}).vocab_size == new
+    (folder / "added_tokens.json").write_text("{")
+    with pytest.raises(FormatError, match=r"^added_tokens\.json"):
+        load(folder)
+
+
 def test_a_folders_tokenizer_is_the_one_that_load_takes(tmp_path: Path) -> None:
     settings = {"bos_token": "<s>"}
     cases = {

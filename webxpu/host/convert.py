@@ -50,7 +50,7 @@ FALLBACK = "q8"
 # Float32 bytes of the rows that are in memory at once; the arithmetic takes some times as much.
 BLOCK_BYTES = 2 << 20
 # A Hugging Face folder's files about text, taken over as they are.
-TEXT_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "chat_template.jinja")
+TEXT_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "added_tokens.json", "chat_template.jinja")
 # The matrix that chooses experts decides too much to be rounded, and is small.
 _ROUTER = re.compile(r"(\.ffn_gate_inp|\.mlp\.gate)\.weight")
 

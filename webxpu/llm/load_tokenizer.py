@@ -26,6 +26,8 @@ from webxpu.text.tokenizers import AnyTokenizer, tokenizer_from_gguf, tokenizer_
 from webxpu.text.vocabulary_json import is_vocabulary, tokenizer_from_vocabulary
 
 CONFIG_NAME = "tokenizer_config.json"
+# Of older folders, whose configuration does not say which tokens are added.
+ADDED_NAME = "added_tokens.json"
 KINDS = (
     "a GGUF file, a tokenizer.json, a SentencePiece model, a vocabulary JSON of `webxpu convert tokenizer`, or a file "
     "of a model's folder"
@@ -163,7 +165,7 @@ async def open_tokenizer(files: Files, given: Settings | None = None) -> AnyToke
         return await _beside_graph(files, given)
     if _TIKTOKEN.match(head) or _is_model(head):
         data = await read_whole(reader, where.name, MAX_TOKENIZER_BYTES)
-        return _of_model(data, where.name, await _settings(files, given))
+        return await _of_model(files, data, where.name, await _settings(files, given))
     raise _unknown(where.name, head)
 
 
@@ -231,18 +233,13 @@ async def _of_tokenizer_json(values: Settings, settings: Settings) -> AnyTokeniz
     return tokenizer_from_json(values, settings)
 
 
-def _of_model(data: bytes, name: str, settings: Settings) -> AnyTokenizer:
+async def _of_model(files: Files, data: bytes, name: str, settings: Settings) -> AnyTokenizer:
     if _TIKTOKEN.match(data):
         raise _no_tiktoken(name, "a tiktoken file")
     if not _is_model(data):
         raise _unknown(name, data)
-    try:
-        return tokenizer_from_model(data, settings)
-    except FormatError as e:
-        usual, _, rest = str(e).partition(": ")
-        if usual != _MODEL_NAME or name == _MODEL_NAME:
-            raise
-        raise FormatError(f"{name}: {rest}") from e
+    added = None if "added_tokens_decoder" in settings else await files.find_json(ADDED_NAME)
+    return tokenizer_from_model(data, settings, added, name=name)
 
 
 def _no_tiktoken(name: str, what: str) -> Unsupported:
@@ -290,7 +287,7 @@ async def tokenizer_of(files: Files, settings: Settings) -> AnyTokenizer | None:
     if described is not None:
         return await _of_tokenizer_json(_object(described, "tokenizer.json"), settings)
     pieces = await files.find(_MODEL_NAME, MAX_TOKENIZER_BYTES)
-    return None if pieces is None else _of_model(pieces, _MODEL_NAME, settings)
+    return None if pieces is None else await _of_model(files, pieces, _MODEL_NAME, settings)
 
 
 async def _start_library() -> None:

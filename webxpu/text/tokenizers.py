@@ -132,20 +132,21 @@ def tokenizer_from_json(
 
 
 def tokenizer_from_model(
-    data: bytes, settings: Mapping[str, Any], added: Mapping[str, Any] | None = None
+    data: bytes, settings: Mapping[str, Any], added: Mapping[str, Any] | None = None, *, name: str = "tokenizer.model"
 ) -> SentencePiece:
     """The tokenizer of a tokenizer.model and what a tokenizer_config.json says beside it.
 
     settings   what is in that file: tokens with a role, those that are added, and `legacy`, which gives each span after
                an added token the word boundary that a text has
     added      what is in an added_tokens.json, ids by name
+    name       of the file, for messages
 
     It follows transformers 5.24, but for what that does to the text between two tokens where sentencepiece does
     otherwise: a span that begins with a space gets no word boundary from its LlamaTokenizer, and its T5Tokenizer takes
     each run of white space for one boundary. Raises FormatError, and Unsupported for a class whose ids are not the
     model's.
     """
-    model = with_control_pieces(read_sentencepiece_model(data, "tokenizer.model"), TURN_MARKS)
+    model = with_control_pieces(read_sentencepiece_model(data, name), TURN_MARKS)
     found = read_settings(settings, model, added)
     try:
         made = SentencePiece(model, added=found.added, prefix_every_span=found.every_span)
