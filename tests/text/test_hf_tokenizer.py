@@ -345,3 +345,16 @@ def test_the_text_of_an_id_is_none_where_it_has_none_of_its_own(smollm2):
     model = {"type": "BPE", "vocab": {"a": 0, "b": 2}, "merges": []}
     gap = Tokenizer.from_json({"model": model, "decoder": {"type": "Fuse"}})
     assert [gap.id_to_token(i) for i in range(3)] == ["a", None, "b"]
+
+
+def test_added_tokens_keep_their_ids_where_the_special_ones_before_them_are_text():
+    tokens = [("<s>", 2, True), ("<end>", 3, True), ("<tool>", 4, False)]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    described = {
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []},
+        "added_tokens": [{"content": name, "id": i, "special": special, **flags} for name, i, special in tokens],
+        "decoder": {"type": "Fuse"},
+    }
+    tokenizer = Tokenizer.from_json(described)
+    assert tokenizer.encode("a<tool>b") == [0, 4, 1]
+    assert tokenizer.encode("a<tool>b", parse_special=False) == [0, 4, 1]

@@ -21,7 +21,9 @@ from tests.text.sentencepiece_files import (
     trained,
 )
 from webxpu.errors import ShapeError
+from webxpu.formats.sentencepiece_model import read_sentencepiece_model
 from webxpu.text.sentencepiece import SentencePiece
+from webxpu.text.sentencepiece_rules import ModelRules
 from webxpu.text.stream import TextStream
 
 FILES = trained()
@@ -231,3 +233,17 @@ def test_the_text_of_an_id_is_none_where_it_has_none_of_its_own():
     assert [tokenizer.id_to_token(i) for i in (-1, 0, 1, 2, 3 + 0x0A, 3 + 0xE2, 259)] == [
         None, None, None, " a", "\n", None, None,
     ]  # fmt: skip
+
+
+def test_a_run_of_unknown_characters_is_joined_once_so_that_a_long_one_takes_linear_time():
+    class Unjoined(str):
+        def __add__(self, other: str) -> str:
+            raise AssertionError("a run grows by copies of itself")
+
+    class Cut(ModelRules):
+        def cut(self, text, *, names):
+            return [(Unjoined(piece), index) for piece, index in super().cut(text, names=names)]
+
+    made = read_sentencepiece_model(model([*HEAD, ("a", -1.0, NORMAL)], normalizer={3: 0}), "m.model")
+    tokenizer = SentencePiece(made, rules=Cut(made))
+    assert tokenizer.encode_pieces("a日本語a日") == ["a", "日本語", "a", "日"]

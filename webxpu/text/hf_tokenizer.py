@@ -256,7 +256,9 @@ def _without_special(tokenizer_json: Mapping[str, Any]) -> dict[str, Any]:
     if tokenizer_json["model"].get("type") != "BPE":  # others would still find the name, as a piece
         raise Unsupported("tokenizer: names of control tokens can be plain text only in a BPE vocabulary")
     added = [token for token in tokenizer_json.get("added_tokens", ()) if not token["special"]]
-    return {**tokenizer_json, "added_tokens": added}
+    # As pieces they keep their ids; the library would number them anew from the vocabulary's end.
+    vocab = {**tokenizer_json["model"]["vocab"], **{token["content"]: token["id"] for token in added}}
+    return {**tokenizer_json, "model": {**tokenizer_json["model"], "vocab": vocab}, "added_tokens": added}
 
 
 def _is_covered(token: Mapping[str, Any]) -> bool:

@@ -308,13 +308,16 @@ class SentencePiece:
         """Adds the pieces and ids of normalised text. Unknown ones become bytes, or a run of them one."""
         rules, unk_id, byte_ids = self._rules, self.unk_id, self.model.byte_ids
         for stretch in rules.stretches(normal, first=first, last=last):
-            after_unknown = False
+            unknowns: list[str] = []  # joined once: a run may be as long as the text
             for piece, index in rules.cut(stretch, names=which == "all"):
-                unknown = index == unk_id
-                if unknown and byte_ids:
-                    out += [(self.pieces[byte_ids[byte]], byte_ids[byte]) for byte in piece.encode()]
-                elif unknown and after_unknown:
-                    out[-1] = (out[-1][0] + piece, index)
-                else:
+                if index != unk_id:
+                    if unknowns:
+                        out.append(("".join(unknowns), unk_id))
+                        unknowns = []
                     out.append((piece, index))
-                after_unknown = unknown
+                elif byte_ids:
+                    out += [(self.pieces[byte_ids[byte]], byte_ids[byte]) for byte in piece.encode()]
+                else:
+                    unknowns.append(piece)
+            if unknowns:
+                out.append(("".join(unknowns), unk_id))
