@@ -170,8 +170,8 @@ MALFORMED: dict[str, tuple[str, bytes]] = {
     "a negative shape": ("must be at most 8 whole numbers, got [-1]", file_of({"a": entry(0, 4, [-1])}, 4)),
     "nine dimensions": ("must be at most 8 whole numbers, got [1, 1, ", file_of({"a": entry(0, 4, [1] * 9)}, 4)),
     "no shape": ("must be at most 8 whole numbers, got None", file_of({"a": {**entry(0, 4, []), "shape": None}}, 4)),
-    "minus zero": ("with whole numbers of at most 20 digits, got -0 (bytes 2d 30", file_of('{"a":{"shape":[-0]}}')),
-    "endless digits": ("with whole numbers of at most 20 digits, got 9999", file_of('{"a":[' + "9" * 5000 + "]}")),
+    "minus zero": ("with whole numbers of at most 31 digits, got -0 (bytes 2d 30", file_of('{"a":{"shape":[-0]}}')),
+    "endless digits": ("with whole numbers of at most 31 digits, got 9999", file_of('{"a":[' + "9" * 5000 + "]}")),
     "overflowing shape": (
         "the shape of 'a' at byte 9 must be of less than 2**56 elements, got [4294967296, 4294967296]",
         file_of({"a": entry(0, 4, [1 << 32, 1 << 32])}, 4),

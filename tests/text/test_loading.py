@@ -358,3 +358,9 @@ def test_in_a_browser_a_text_is_what_load_takes(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ShapeError, match=r"^load: source must name a file after opfs:"):
         load("opfs:")
     assert bridge.loads == {}
+
+
+def test_a_configuration_may_say_no_limit_as_transformers_writes_it(tmp_path):
+    settings = {"model_max_length": int(1e30), "add_bos_token": False}
+    folder = put(tmp_path, {"tokenizer.model": MODEL, "tokenizer_config.json": settings})
+    assert load(folder / "tokenizer.model").encode(TEXT) == SPM.encode(TEXT)

@@ -15,7 +15,8 @@ from webxpu.formats.window import ReadRange, read_whole
 # No header or configuration nests deeper than a few; the limit keeps the parser far from the end of its stack.
 MAX_DEPTH = 32
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_MAX_DIGITS = 20
+# What transformers writes for "no limit", int(1e30), has 31.
+_MAX_DIGITS = 31
 # Python reads -0 as 0, other parsers as the float it is.
 _NUMBER = re.compile(rb"[0-9]{%d,}|-0(?![0-9.eE])" % (_MAX_DIGITS + 1))
 _QUOTED_BYTES = 16
