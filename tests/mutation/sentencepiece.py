@@ -29,8 +29,8 @@ MUTANTS = [
     ),
     Mutant(
         SENTENCEPIECE,
-        "elif unknown and after_unknown:",
-        "elif False:",
+        "unknowns.append(piece)",
+        "out.append((piece, unk_id))",
         f"{SHARE}[unigram.model]",
         "unknown characters next to each other are one piece",
     ),
