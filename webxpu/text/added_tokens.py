@@ -64,6 +64,7 @@ class Splitter:
         self._begins = re.compile(f"[{firsts}]" if firsts else "(?!)")
         self._longest_first = longest_first
         self.space = ASCII_SPACE if longest_first else WHITE_SPACE
+        self._spaces = re.compile(f"[{self.space}]*")
 
     def __bool__(self) -> bool:
         return bool(self._tokens)
@@ -96,9 +97,9 @@ class Splitter:
             if token.single_word and (is_word(text[start - 1 : start]) or is_word(text[end : end + 1])):
                 continue  # and neither is what it holds or overlaps
             if token.lstrip:
-                start = max(done, len(text[:start].rstrip(self.space)))
-            if token.rstrip:
-                end = len(text) - len(text[end:].lstrip(self.space))
+                start = done + len(text[done:start].rstrip(self.space))
+            if token.rstrip and (after := self._spaces.match(text, end)):
+                end = after.end()
             if start < end:  # the token before may have taken all of it as white space
                 yield token, start, end
                 done = end
@@ -178,13 +179,13 @@ def renamed(model: SentencePieceModel, added: Iterable[AddedToken]) -> SentenceP
     """The model, in which pieces have the names that tokens of their ids have; no text matches those. Raises ShapeError
     for a new name of the unknown piece or of a byte."""
     columns = model.columns
+    size = len(columns.texts)
+    others = [token for token in added if token.id < size and columns.texts[token.id] != token.content]
+    if not others:
+        return model
     texts, types = list(columns.texts), bytearray(columns.types)
-    for token in added:
-        if token.id >= len(texts) or texts[token.id] == token.content:
-            continue
+    for token in others:
         if types[token.id] in (PieceType.UNKNOWN, PieceType.BYTE):
             raise ShapeError(f"added tokens: id {token.id} must stay {texts[token.id]!r}, got {token.content[:80]!r}")
         texts[token.id], types[token.id] = token.content, PieceType.CONTROL
-    if texts == columns.texts:
-        return model
     return replace(model, pieces=Pieces(texts, columns.scores, bytes(types)))
